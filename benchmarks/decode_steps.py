@@ -1,16 +1,18 @@
 """Milliseconds of a token of the 1.1B Llama of `decoding.py` on a GPU, recorded, compiled in several ways.
 
-`python benchmarks/decode_steps.py --out r.jsonl`: a process for each way compiles, and measures when no other does.
+`python benchmarks/decode_steps.py --out r.jsonl`: a process for each way compiles; then they measure one by one.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import itertools
 import json
 import multiprocessing
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -43,8 +45,8 @@ def pipeline(options: Options) -> str:
     return ",".join(f"{name}{{{options[name]}}}" if name in options else name for name in names)
 
 
-def measure(kind: str, name: str, options: Options, size: str, device: str, out: str) -> None:
-    """Write a row."""
+def measure(kind: str, name: str, options: Options, size: str, device: str, out: str, ready: Any) -> None:
+    """Write a row, once all processes are `ready`."""
     row: dict[str, Any] = {"decode": kind, "name": name}
     try:
         make_importable()
@@ -67,14 +69,25 @@ def measure(kind: str, name: str, options: Options, size: str, device: str, out:
                 run(*given)
             found = run(*given)
             row |= {"first_s": time.time() - began, "error": float((found.float() - exact).norm() / exact.norm())}
+            if device == "cuda":
+                torch.cuda.synchronize()
+            wait(ready)
             with open("/tmp/decode_steps.lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 if device == "cuda":
                     row |= timed(run, given, 4 if name == "eager" else 40)
     except Exception as error:
         row["failed"] = f"{type(error).__name__} {error}"[-600:]
+        if "first_s" not in row:
+            wait(ready)
     with open(out, "a") as file:
         file.write(json.dumps(row) + "\n")
+
+
+def wait(ready: Any) -> None:
+    """Wait for the other processes, unless one of them takes too long."""
+    with contextlib.suppress(threading.BrokenBarrierError):
+        ready.wait()
 
 
 def timed(run: Any, given: Any, calls: int) -> dict[str, Any]:
@@ -126,12 +139,15 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=WAYS)
     parser.add_argument("--only", nargs="+", default=[], help="KIND/WAY instead of all")
     parser.add_argument("--seconds", type=float, default=90)
+    parser.add_argument("--ready", type=float, default=60, help="seconds that a process waits for the others")
     args = parser.parse_args()
     processes = []
     spawn = multiprocessing.get_context("spawn")
     wanted = [pair.split("/") for pair in args.only] or itertools.product(args.kinds, args.ways)
+    wanted = list(wanted)
+    ready = spawn.Barrier(len(wanted), timeout=args.ready)
     for kind, name in wanted:
-        given = (kind, name, WAYS[name], args.size, args.device, str(args.out))
+        given = (kind, name, WAYS[name], args.size, args.device, str(args.out), ready)
         processes.append(spawn.Process(target=measure, args=given))
     end = time.time() + args.seconds
     for each in processes:

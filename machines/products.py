@@ -61,8 +61,8 @@ class FewRows:
 
     The library reads a matrix that was made in memory, at the speed of memory twice.
 
-    units:  most rows on matrix units, where a cast, and one scale a row at most, make the matrix of numbers
-    sums:   most rows as sums over rows of the matrix, where something else makes it
+    units:  most rows on matrix units
+    sums:   most rows as sums over rows of the matrix, where it is made of packed numbers, or with scales of groups
     tiles:  of what is on matrix units, rows, columns, depth, warps and stages: the first one of which there are two
             programs a processor, else the last
     source: where the numbers come from

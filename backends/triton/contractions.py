@@ -39,6 +39,7 @@ class Contractions:
         if isinstance(found, str):
             raise UnsupportedError(f"a reduction runs on no matrix units: {found}")
         products, *sides = found
+        context.narrow.update(kernel.operand_of(factor) for each in products for factor in (each.left, each.right))
         rows, columns = (next(lanes.dim for lanes in context.lanes if lanes.axis == axis) for axis in sides)
         depth = len(context.lanes)
         if self._is_one_step(op):

@@ -82,6 +82,8 @@ def _load_pair(context: Context, low: Access, high: Access) -> None:
     place = _index(context, low.map.data[0], ())
     names = [context.names.fresh(f"{context.buffers[low.buffer]}_{word}") for word in ("even", "odd")]
     pointer, rest = _of_pair(context, low, place, place.dims)
+    if "mask=" in rest and not context.zeroed.isdisjoint((low.results[0], high.results[0])):
+        rest += ", other=0"
     context.out.line(f"{', '.join(names)} = tl.split(tl.load({pointer}{rest}))")
     dtype = dtype_name(low.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     for name, op in zip(names, (low, high), strict=True):

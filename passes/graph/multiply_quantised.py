@@ -44,8 +44,9 @@ class MultiplyQuantised(ProductPass):
                    a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
                    memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
-                   that the dequantised matrix is never in memory. On a GPU so is one of up to 64 rows, with a tile for
-                   matrix units, or of fewer rows as sums, where numbers are packed or scaled in groups
+                   that the dequantised matrix is never in memory. On a GPU so is one of up to 16 rows, of up to 64 where a
+                   cast and one scale a row make the matrix, with a tile for matrix units; one row as sums, where
+                   numbers are packed or scaled in groups
                    (`GpuTarget.dequantised`). So is an `aten._int_mm` of few rows. One of more is
                    marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
                    which take 84 ms for 128x768x3072 where ATen's loops take 1200, on two cores of an EPYC with AVX2.
@@ -95,11 +96,9 @@ class MultiplyQuantised(ProductPass):
         what = f"{size_text(how.read)} in each call"
         if right.strides[0] is not ONE:
             objection = "the rows of its weight do not lie along the depth"
-        elif how.is_packed or how.scales > columns:
-            if at_most(rows, known.sums, ranges):
-                self.mark(op, NEST, f"sums over rows of a matrix that is made where it is read: {what}")
-                return
-            objection = "numbers of its weight are packed, or scaled in groups, and it has more rows"
+        elif (how.is_packed or how.scales > columns) and at_most(rows, known.sums, ranges):
+            self.mark(op, NEST, f"sums over rows of a matrix that is made where it is read: {what}")
+            return
         elif at_most(rows, known.units, ranges):
             enough = (tile for tile in known.tiles if columns >= 2 * target.processors * tile[1])
             tile = next(enough, known.tiles[-1])

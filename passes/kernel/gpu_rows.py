@@ -36,6 +36,14 @@ def bytes_of_rows(nest: GpuNest) -> int:
     return sum(rows.values())
 
 
+def bytes_of_products(nest: GpuNest, op: Loop) -> int:
+    """Bytes of rows of its own that a program multiplies with an element of a vector: of each row that it reads."""
+    own = [loop.axis.data for loop in nest.chain]
+    loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
+    rows = {a.op.map: a.bytes for a in loads if any(a.stride(axis) is not ZERO for axis in own)}
+    return sum(each for each in rows.values())
+
+
 def accumulators(nest: GpuNest) -> int:
     """Results that each lane gathers for itself over a loop around its row."""
     inner = (op for op in nest.innermost() if isinstance(op.parent_op(), kernel.ReduceOp))

@@ -24,6 +24,7 @@ from .gpu_legality import is_innermost
 from .gpu_nest import GpuNest
 from .gpu_rows import (
     accumulators,
+    bytes_of_products,
     bytes_of_rows,
     combines_pairs,
     divides_often,
@@ -206,7 +207,7 @@ class _Tiles:
         four a program leave each processor four programs, they take 4.0 and 3.2.
         """
         *front, op = nest.innermost()
-        length, bytes_each = self.sizes.trips(op), bytes_of_rows(nest)
+        length, bytes_each = self.sizes.trips(op), bytes_of_products(nest, op)
         tile = power_above(length)
         if tile > self.blocks.step or not covers(extent_of(op), self.blocks.step, self.ranges):
             tile = tile_along(length, self.blocks.least_step)

@@ -17,6 +17,7 @@ from ..analysis.functions import elsewhere, is_handed_in, is_handing_over, symbo
 from ..analysis.memory import NESTS, Mutations
 from ..analysis.recomputing import reads_less_again
 from ..analysis.sizes import Sizes
+from ..common.choices import chosen_tile
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -86,6 +87,8 @@ class Inline(LoopPass):
 
 #: elements of a producer for each of a source that may go to memory for its sake
 SMALL = 16
+#: numbers of the tile of a product at least, of which the first are its rows
+LEAST_OF_TILE = 5
 #: how often a reduction whose pieces are computed where they are read takes each element of its largest source
 REREAD = 2
 
@@ -259,7 +262,7 @@ class _Inliner:
         """Whether a site evaluates more points than the producer has elements."""
         around = axes_around(site.block)
         if site.access.mask is None:
-            return not _is_within(around, producer, self.ranges)
+            return not _is_within(_computed_apart(around, site), producer, self.ranges)
         # A padded border may hold no elements; an axis that the index ignores repeats them for sure.
         seen = frozenset().union(*(e.free_symbols for e in site.index))
         if any(name not in seen and size is not ONE for name, size in around):
@@ -385,6 +388,15 @@ def _is_shifted(site: Site) -> bool:
                 return False
             names.append(name)
     return len(set(names)) == len(names)
+
+
+def _computed_apart(around: list[tuple[str, Expr]], site: Site) -> list[tuple[str, Expr]]:
+    """The axes around a site without those that the index ignores and one tile for matrix units covers."""
+    tile = chosen_tile(nest_of(site.block)) or ()
+    if len(tile) < LEAST_OF_TILE:
+        return around
+    seen = frozenset[str]().union(*(e.free_symbols for e in site.index))
+    return [(name, size) for name, size in around if name in seen or (size.as_int() or tile[0] + 1) > tile[0]]
 
 
 def _is_within(around: list[tuple[str, Expr]], producer: GenerateOp, ranges: Ranges) -> bool:

@@ -36,7 +36,9 @@ FEWEST_ROWS = 512
 #: bytes of the matrix for each product from which on memory takes longer than what is computed again. An H200
 #: normalises 2048 numbers in 1.7 us; in front of 11264 rows of 16 bits that takes 0.6 us more, of 8 bits 2.4
 BYTES = 2
-#: products that are computed so of fewer bytes, too: 2560 rows of 8 bits take 0.9 us more
+#: products that are computed so at most: a launch saves 1.6 us once, and 32000 rows of 16 bits take 3.5 us more
+MOST_PRODUCTS = 1 << 25
+#: and of fewer bytes, of which 2560 rows take 0.9 us more
 FEW_PRODUCTS = 1 << 23
 
 
@@ -50,7 +52,7 @@ class RepeatRows(LoopPass):
                    long vector to, as a norm does, is computed in the sum over products with a matrix that alone reads
                    it, and the number in front of that sum: one launch less. Only where the sum reads each element of
                    the matrix once, what both nests read is in memory anyway, and memory takes longer than what is
-                   computed again (`BYTES`, `FEW_PRODUCTS`).
+                   computed again (`BYTES`, `MOST_PRODUCTS`, `FEW_PRODUCTS`).
 
         %n = loop.generate (i0 in 1) { %s = loop.reduce sum (r0 in 2048) { ... %x[r0] ... } ... math.rsqrt ... } : U
         %v = loop.generate (i0 in 2048) { ... %x[i0] * %n[0] ... } : T
@@ -157,7 +159,8 @@ class _Repeated:
         bytes_ = [self._bytes(source) for source in sources]
         most, _, element = max(bytes_, default=(0, 0, 1))
         is_once = bool(sources) and most // element <= points <= 2 * max(count for _, count, _ in bytes_)
-        return rows >= FEWEST_ROWS and is_once and (most >= BYTES * points or points <= FEW_PRODUCTS)
+        is_few = points <= (MOST_PRODUCTS if most >= BYTES * points else FEW_PRODUCTS)
+        return rows >= FEWEST_ROWS and is_once and is_few
 
     def _bytes(self, source: SSAValue) -> tuple[int, int, int]:
         """Bytes of a tensor, its elements, and bytes of each."""

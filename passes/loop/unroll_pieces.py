@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 from xdsl.dialects import arith
@@ -15,6 +15,7 @@ from ...dialects.sym import AxesAttr, Expr, Ranges, SymAttr, bounds, const, symb
 from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.memory import NESTS
+from ..common.choices import chosen_tile
 from ..common.numbering import AttributeTokens, NestNumbering
 from ..counters import counter
 from ..function_pass import LoopPass
@@ -84,7 +85,7 @@ class UnrollPieces(LoopPass):
         if found is None or not counter(self.name):
             return False
         remark("passed", self.name, nest, f"{found.count} pieces at once")
-        _write_out(reduce, found)
+        _write_out(reduce, found, apart=chosen_tile(nest) is not None)
         return True
 
 
@@ -191,13 +192,16 @@ def _index(value: SSAValue) -> Expr | None:
     return None
 
 
-def _write_out(reduce: ReduceOp, pieces: _Pieces) -> None:
-    """Replace what a reduction yields by the combination of that of an element of each piece."""
+def _write_out(reduce: ReduceOp, pieces: _Pieces, apart: bool) -> None:
+    """Replace what a reduction yields by the combination of that of an element of each piece.
+
+    apart: the reduction has results for each piece, which are combined behind it
+    """
     block = reduce.body.block
     last = block.last_op
     assert isinstance(last, YieldOp)
     old = [op for op in block.ops if op is not last]
-    totals: list[SSAValue] = []
+    found: list[list[SSAValue]] = []
     new: list[Operation] = []
     for piece in range(pieces.count):
         values: dict[SSAValue, SSAValue] = {}
@@ -207,18 +211,43 @@ def _write_out(reduce: ReduceOp, pieces: _Pieces) -> None:
         for op in copies:
             op.detach()
         new += copies
-        found = [values.get(value, value) for value in yielded(reduce.body)]
-        if not totals:
-            totals = found
-            continue
-        for k, (total, value) in enumerate(zip(totals, found, strict=True)):
-            combined = _COMBINED[reduce.combiners.data[k].data](total, value)
-            new.append(combined)
-            totals[k] = combined.results[0]
+        found.append([values.get(value, value) for value in yielded(reduce.body)])
+    names = [combiner.data for combiner in reduce.combiners]
+    combined = found[0] if apart else _combination(found, names, new)
     block.insert_ops_before(new, last)
-    last.operands = totals
+    last.operands = [value for each in found for value in each] if apart else combined
     for op in reversed(old):
         block.erase_op(op)
     part = const(pieces.size // pieces.count)
     axes = ((name, part if name == pieces.axis else size) for name, size in reduce.axes.data)
     reduce.properties["axes"] = AxesAttr.of(*axes)
+    if apart:
+        _with_results(reduce, names, pieces.count)
+
+
+def _combination(found: Sequence[Sequence[SSAValue]], names: Sequence[str], new: list[Operation]) -> list[SSAValue]:
+    """Each result of all pieces combined, by ops that are added to `new`."""
+    totals = list(found[0])
+    for values in found[1:]:
+        for k, (total, value) in enumerate(zip(totals, values, strict=True)):
+            op = _COMBINED[names[k]](total, value)
+            new.append(op)
+            totals[k] = op.results[0]
+    return totals
+
+
+def _with_results(reduce: ReduceOp, names: Sequence[str], count: int) -> None:
+    """Replace a reduction by one that has the results of each piece, and their combination behind it."""
+    block = reduce.parent
+    assert block is not None
+    wide = ReduceOp.of(reduce.axes, list(names) * count, reduce.detach_region(reduce.body))
+    wide.location = reduce.location
+    width = len(names)
+    parts = [wide.results[k * width : (k + 1) * width] for k in range(count)]
+    ops: list[Operation] = []
+    totals = _combination(parts, names, ops)
+    block.insert_ops_before([wide, *ops], reduce)
+    for old, value in zip(reduce.results, totals, strict=True):
+        value.name_hint = old.name_hint
+        old.replace_all_uses_with(value)
+    block.erase_op(reduce)

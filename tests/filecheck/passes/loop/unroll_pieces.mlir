@@ -81,3 +81,27 @@ func.func @others(%x: !aten.tensor<256xf32>) -> !aten.tensor<f32> {
 }
 // CHECK-LABEL: @others
 // CHECK: loop.reduce sum (r0 in 256) {
+
+// A product that was chosen for matrix units has a sum for each piece, for they add up products alone.
+func.func @tiled(%x: !aten.tensor<4x128xf32>, %w: !aten.tensor<8x64xf32>) -> !aten.tensor<4x8xf32> {
+  %y = loop.generate (i0 in 4, i1 in 8) {
+    %s = loop.reduce sum (r0 in 128) {
+      %i = loop.index r0 mod 2
+      %n = arith.constant 1 : i64
+      %first = arith.cmpi slt, %i, %n : i64
+      %v = loop.load %w[i1, r0 floordiv 2]
+      %m = arith.negf %v : f32
+      %t = arith.select %first, %v, %m : f32
+      %a = loop.load %x[i0, r0]
+      %p = arith.mulf %a, %t {tile = array<i64: 16, 16, 16, 2, 2>} : f32
+      loop.yield %p
+    }
+    loop.yield %s
+  } : !aten.tensor<4x8xf32>
+  func.return %y : !aten.tensor<4x8xf32>
+}
+// CHECK-LABEL: @tiled
+// CHECK: %[[S:.*]], %[[T:.*]] = loop.reduce [sum, sum] (r0 in 64) {
+// CHECK: loop.load %x[i0, 2*r0]
+// CHECK: loop.load %x[i0, 2*r0 + 1]
+// CHECK: arith.addf %[[S]], %[[T]] : f32

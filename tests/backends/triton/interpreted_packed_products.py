@@ -1,0 +1,56 @@
+"""Products of several rows with weights of 4 bits, unpacked where matrix units read them, in both interpreters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from inductile.backends.host import build
+from inductile.backends.reference import run_module
+from inductile.lowering.pipeline import pipeline_string
+
+from .products import Tensor, kernels_for_gpu
+
+#: small tiles, which leave something over
+SMALL = {
+    "pipeline": pipeline_string().replace(
+        "kernel-map-products", "kernel-map-products{tile-columns=16 tile-depth=16 warps=1 stages=1}"
+    )
+}
+
+
+def neighbours(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
+    """Two numbers a byte stand side by side."""
+    numbers = torch.stack([weight & 15, weight >> 4], -1).view(*scales.shape, -1)
+    return torch.nn.functional.linear(x, ((numbers.to(x.dtype) - 8) * scales[:, :, None]).view(len(weight), -1))
+
+
+def halves(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
+    """They stand half a row apart."""
+    numbers = torch.cat([weight & 15, weight >> 4], -1).view(*scales.shape, -1)
+    return torch.nn.functional.linear(x, ((numbers.to(x.dtype) - 8) * scales[:, :, None]).view(len(weight), -1))
+
+
+def scaled(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
+    """Numbers of 8 bits with scales of groups."""
+    numbers = weight.view(torch.int8).view(*scales.shape, -1)
+    return torch.nn.functional.linear(x, (numbers.to(x.dtype) * scales[:, :, None]).view(len(weight), -1))
+
+
+@pytest.mark.parametrize("rows", [2, 5, 16])
+@pytest.mark.parametrize("function", [neighbours, halves, scaled])
+def test_rows(function: Callable[..., Tensor], rows: int) -> None:
+    torch.manual_seed(0)
+    depth, columns, groups = 160, 40, 5
+    size = depth if function is scaled else depth // 2
+    x = torch.randn(rows, depth).bfloat16()
+    inputs = [x, torch.randint(0, 256, (columns, size), dtype=torch.uint8), torch.rand(columns, groups).bfloat16()]
+    module, given, sources = kernels_for_gpu(function, inputs, SMALL)
+    (source,) = sources
+    assert source.count("tl.dot(") == (1 if function is scaled else 2)
+    exact = function(*(each.double() if each.is_floating_point() else each for each in inputs))
+    for run in (build(module), lambda given: run_module(module, given)):
+        (got,) = run(list(given))
+        assert got.shape == (rows, columns) and (got.double() - exact).norm() <= 8e-3 * exact.norm()
