@@ -190,3 +190,50 @@ kernel.func @piece(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>, %z:
 // CHECK-NEXT:     kernel.yield
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
+
+// -----
+
+// The larger of a number and zero is a number of the narrow type, if the number is: a cast of it rounds nothing.
+
+kernel.func @chosen(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>) {
+  kernel.for i in 0 to 8 {
+    %v = kernel.load %x[i]
+    %w = scalar.widen %v : bf16 to f32
+    %zero = arith.constant 0.000000e+00 : f32
+    %below = arith.cmpf olt, %w, %zero : f32
+    %r = arith.select %below, %zero, %w : f32
+    %n = scalar.cast %r : f32 to bf16
+    %u = scalar.widen %n : bf16 to f32
+    %e = math.exp %u : f32
+    %c = scalar.cast %e : f32 to bf16
+    %d = scalar.widen %c : bf16 to f32
+    %f = math.exp %d : f32
+    %o = scalar.narrow %f : f32 to bf16
+    kernel.store %o, %y[i]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-BLESS
+// CHECK: builtin.module {
+// CHECK-NEXT:   kernel.func @chosen(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>) {
+// CHECK-NEXT:     kernel.for i in 0 to 8 {
+// CHECK-NEXT:       %v = kernel.load %x[i]
+// CHECK-NEXT:       %w = scalar.widen %v : bf16 to f32
+// CHECK-NEXT:       %zero = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:       %below = arith.cmpf olt, %w, %zero : f32
+// CHECK-NEXT:       %r = arith.select %below, %zero, %w : f32
+// CHECK-NEXT:       %e = math.exp %r : f32
+// CHECK-NEXT:       %c = scalar.cast %e : f32 to bf16
+// CHECK-NEXT:       %d = scalar.widen %c : bf16 to f32
+// CHECK-NEXT:       %f = math.exp %d : f32
+// CHECK-NEXT:       %o = scalar.narrow %f : f32 to bf16
+// CHECK-NEXT:       kernel.store %o, %y[i]
+// CHECK-NEXT:       kernel.yield
+// CHECK-NEXT:     }
+// CHECK-NEXT:     kernel.yield
+// CHECK-NEXT:   }
+// CHECK-NEXT: }
+// ROUND-LABEL: kernel.func @chosen(
+// ROUND: scalar.cast %r : f32 to bf16
