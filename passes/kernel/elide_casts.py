@@ -26,9 +26,9 @@ class KernelElideCasts(KernelPass):
     Guarantee: no `scalar.widen` of what `scalar.narrow` made from the same type, directly, through selects that nothing
     wants narrow, or through a local buffer: the selects and the buffer take the wide values. What reaches memory is
     rounded; casts that the program wrote stay, but for those that change no number: of what was chosen among values of
-    the narrow type, and of integers of 8 bits, which 16 bits hold exactly and which become the wide float at once, where
-    no product is to read the narrow one. With `emulate_precision_casts` nothing is done, and a kernel rounds wherever
-    eager would.
+    the narrow type, and of integers of 8 bits, which 16 bits hold exactly and which become the wide float at once,
+    where no product is to read the narrow one. With `emulate_precision_casts` nothing is done, and a kernel rounds
+    wherever eager would.
 
         %n = scalar.narrow %x : f32 to bf16
         kernel.store %n, %row[i1]
