@@ -21,8 +21,8 @@
 //@ nan_minmax: floats
 // Minimum and maximum that are NaN if either argument is.
 #define NAN_MINMAX(T, S) \
-  static inline T max_nan_##T(T a, T b) { return (b > a) | (b != b) ? b : a; } \
-  static inline T min_nan_##T(T a, T b) { return (b < a) | (b != b) ? b : a; }
+  static inline T max_nan_##T(T a, T b) { const T m = b > a ? b : a; return b != b ? b : m; } \
+  static inline T min_nan_##T(T a, T b) { const T m = b < a ? b : a; return b != b ? b : m; }
 FLOATS(NAN_MINMAX)
 
 //@ num_minmax: floats

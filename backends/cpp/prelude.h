@@ -135,9 +135,16 @@ inline void transpose_copy(const T* in, int64_t in_stride, T* out, int64_t out_s
 #endif
 
 //@ nan_minmax
-// Minimum and maximum that are NaN if either argument is, as torch.minimum and amax.
-template <class T> inline T max_nan(T a, T b) { return (b > a) | (b != b) ? b : a; }
-template <class T> inline T min_nan(T a, T b) { return (b < a) | (b != b) ? b : a; }
+// Minimum and maximum that are NaN if either argument is, as torch.minimum and amax. Two choices, each an instruction of
+// its own: where masked elements are among the arguments, gcc 12 makes branches of one choice by two comparisons.
+template <class T> inline T max_nan(T a, T b) {
+  const T m = b > a ? b : a;
+  return b != b ? b : m;
+}
+template <class T> inline T min_nan(T a, T b) {
+  const T m = b < a ? b : a;
+  return b != b ? b : m;
+}
 
 //@ num_minmax
 // Minimum and maximum that ignore a NaN, as torch.fmin and fmax; of equal arguments the first.

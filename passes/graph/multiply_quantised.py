@@ -44,7 +44,7 @@ class MultiplyQuantised(ProductPass):
                    a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
                    memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
-                   that the dequantised matrix is never in memory. On a GPU so is one of up to 16 rows, of up to 64 where a
+                   that the dequantised matrix is never in memory. On a GPU so is one of 16 rows at most, 64 where a
                    cast and one scale a row make the matrix, with a tile for matrix units; one row as sums, where
                    numbers are packed or scaled in groups
                    (`GpuTarget.dequantised`). So is an `aten._int_mm` of few rows. One of more is

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import FloatAttr, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.scalar import CastOp, NarrowOp, WidenOp
@@ -23,9 +25,10 @@ class KernelElideCasts(KernelPass):
     Precondition: `kernel-merge-loops`, which lets values meet, and before tiling.
     Guarantee: no `scalar.widen` of what `scalar.narrow` made from the same type, directly, through selects that nothing
     wants narrow, or through a local buffer: the selects and the buffer take the wide values. What reaches memory is
-    rounded; casts that the program wrote stay, but that integers of 8 bits, which 16 bits hold exactly, become the wide
-    float at once, where no product is to read the narrow one. With `emulate_precision_casts` nothing is done, and a
-    kernel rounds wherever eager would.
+    rounded; casts that the program wrote stay, but for those that change no number: of what was chosen among values of
+    the narrow type, and of integers of 8 bits, which 16 bits hold exactly and which become the wide float at once,
+    where no product is to read the narrow one. With `emulate_precision_casts` nothing is done, and a kernel rounds
+    wherever eager would.
 
         %n = scalar.narrow %x : f32 to bf16
         kernel.store %n, %row[i1]
@@ -66,13 +69,33 @@ def elide_casts(function: kernel.FuncOp) -> None:
 
 def _elide(op: WidenOp) -> None:
     narrow = op.operands[0].owner
-    if isinstance(narrow, CastOp):
+    if isinstance(narrow, CastOp) and not _is_exact(narrow, op):
         _cast_at_once(op, narrow)
+        return
+    if isinstance(narrow, CastOp) and counter("kernel-elide-casts"):
+        op.results[0].replace_all_uses_with(narrow.operands[0])
         return
     if not isinstance(narrow, NarrowOp) or narrow.source_element != op.target_element:
         return
     if counter("kernel-elide-casts"):
         op.results[0].replace_all_uses_with(narrow.operands[0])
+
+
+def _is_exact(cast: CastOp, widen: WidenOp) -> bool:
+    """Whether what a cast rounds is a number of the narrow type, which the widening gives back."""
+    return cast.source_element == widen.target_element and _is_narrow(cast.operands[0], widen.source_element)
+
+
+def _is_narrow(value: SSAValue, element: Attribute) -> bool:
+    """Whether a wide value was chosen among values of a narrow type: only these, a zero, and an infinity can be it."""
+    op = value.owner
+    if isinstance(op, WidenOp):
+        return op.source_element == element
+    if isinstance(op, arith.ConstantOp):
+        return isinstance(op.value, FloatAttr) and op.value.value.data in (0.0, math.inf, -math.inf)
+    if isinstance(op, arith.SelectOp | arith.MaximumfOp | arith.MinimumfOp):
+        return all(_is_narrow(each, element) for each in op.operands[-2:])
+    return False
 
 
 def _cast_at_once(op: WidenOp, cast: CastOp) -> None:
@@ -114,6 +137,8 @@ def _is_rounded(select: arith.SelectOp, widen: WidenOp) -> bool:
     for value in select.operands[1:]:
         owner = value.owner
         if isinstance(owner, NarrowOp) and owner.source_element == widen.target_element:
+            return True
+        if isinstance(owner, CastOp) and _is_exact(owner, widen):
             return True
         if isinstance(owner, arith.SelectOp) and _is_rounded(owner, widen):
             return True

@@ -272,9 +272,13 @@ class _Rewriter:
                         retype(value)
 
     def _is_open(self, value: SSAValue) -> bool:
-        """Whether an image between nests is contiguous and need not be."""
+        """Whether an image between nests is contiguous and need not be.
+
+        One of a single point lies in either way alike; what a convolution returns would get other strides by its own.
+        """
         type_ = cast(TensorType, value.type)
         is_image = len(type_.shape) == 4 and type_.shape[1] is not ONE
+        is_image = is_image and any(size is not ONE for size in type_.shape[2:])
         return is_image and type_.is_contiguous and self._is_free(value)
 
     def _is_free(self, value: SSAValue) -> bool:

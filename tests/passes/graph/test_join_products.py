@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import inductile
+from inductile.lowering.fx_packed_weights import packed_elements
 from inductile.lowering.pipeline import pipeline_string
 
 ALWAYS: dict[str, Any] = {
@@ -66,10 +67,40 @@ def test_queries_keys_values_and_gates(bias: bool, turned: bool, dtype: torch.dt
         assert (explained.result.stride(), explained.result.dtype) == (x.stride(), dtype)
 
 
-def test_nothing_is_joined_without_rates_of_the_machine() -> None:
+def test_small_products_are_not_joined() -> None:
     model, x = Layer(True, False).eval(), torch.randn(2, 12, 32)
     with torch.no_grad():
         explained = inductile.explain(model, options={"freezing": True})(x)
     told = [r for r in explained.remarks if r.pass_name == "graph-join-products"]
     assert told and {r.kind for r in told} == {"missed"}
-    assert any("no rates" in r.reason for r in told)
+    assert any("no rates" in r.reason or "small" in r.reason for r in told)
+
+
+class Gates(nn.Module):
+    """Gates of a width."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gates = nn.ModuleList(nn.Linear(width, 2 * width, bias=False) for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gate, up = (each(x) for each in self.gates)
+        return nn.functional.silu(gate) * up
+
+
+@pytest.mark.skipif("bf16" not in packed_elements(), reason="needs a processor with instructions for bfloat16")
+@pytest.mark.parametrize(("rows", "calls"), [(1, 1), (8, 1), (200, 2)])
+def test_products_of_few_rows_are_joined_on_a_cpu(rows: int, calls: int) -> None:
+    torch.manual_seed(0)
+    model = Gates(256).eval()
+    x = torch.randn(rows, 256).bfloat16()
+    with torch.no_grad():
+        wanted = model.bfloat16().float()(x.float())
+        model.bfloat16()
+        explained = inductile.explain(model, options={"freezing": True})(x)
+        (report,) = explained.reports
+        assert report.aten_calls["inductile::packed_product"] == calls
+        found, eager = ((y.float() - wanted).norm() for y in (explained.result, model(x)))
+        assert found <= 2 * eager
+        never = inductile.explain(model, options={"freezing": True, "packed_weights": "never"})(x)
+        assert not any(r.pass_name == "graph-join-products" and r.kind == "passed" for r in never.remarks)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from torch import nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
+import inductile
 from inductile.backends.reference import run_module
 from inductile.dialects.context import new_context
 from inductile.lowering.registry import parse_passes
@@ -91,3 +95,18 @@ def test_what_nests_pass_on_follows() -> None:
     PassManager(parse_passes("loop-channels-last")).run(new_context(), module)
     lines = [line for line in str(module).splitlines() if "bf16" in line and "strides" not in line and "}" in line]
     assert len(lines) == 2  # what is returned: the last nest, and the copy of the last convolution
+
+
+@pytest.mark.parametrize("options", [{}, {"freezing": True}])
+def test_images_of_one_point_keep_their_strides(options: dict[str, Any]) -> None:
+    """As squeeze-and-excitation has them: what a convolution returns lies as what it reads."""
+    convolution = nn.Conv2d(64, 16, 1).eval()
+
+    def excited(x: torch.Tensor) -> torch.Tensor:
+        return convolution(x.mean((2, 3), keepdim=True))
+
+    x = torch.randn(1, 64, 7, 7).contiguous(memory_format=torch.channels_last)
+    with torch.no_grad():
+        found = inductile.explain(excited, options=options)(x).result
+        assert found.stride() == excited(x).stride()
+        torch.testing.assert_close(found, excited(x))

@@ -123,3 +123,34 @@ kernel.func @piece(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>, %z:
 // CHECK-NEXT: %1 = scalar.widen %zero : bf16 to f32
 // CHECK-NEXT: %2 = arith.select %first, %e, %1 : f32
 // CHECK-NEXT: %q = arith.select %second, %0, %2 : f32
+
+// -----
+
+// The larger of a number and zero is a number of the narrow type, if the number is: a cast of it rounds nothing.
+
+kernel.func @chosen(%x: !kernel.buffer<bf16, 8>, %y: !kernel.buffer<bf16, 8>) {
+  kernel.for i in 0 to 8 {
+    %v = kernel.load %x[i]
+    %w = scalar.widen %v : bf16 to f32
+    %zero = arith.constant 0.000000e+00 : f32
+    %below = arith.cmpf olt, %w, %zero : f32
+    %r = arith.select %below, %zero, %w : f32
+    %n = scalar.cast %r : f32 to bf16
+    %u = scalar.widen %n : bf16 to f32
+    %e = math.exp %u : f32
+    %c = scalar.cast %e : f32 to bf16
+    %d = scalar.widen %c : bf16 to f32
+    %f = math.exp %d : f32
+    %o = scalar.narrow %f : f32 to bf16
+    kernel.store %o, %y[i]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @chosen
+// CHECK: %r = arith.select %below, %zero, %w : f32
+// CHECK-NEXT: %e = math.exp %r : f32
+// CHECK-NEXT: %c = scalar.cast %e : f32 to bf16
+// ROUND-LABEL: kernel.func @chosen(
+// ROUND: scalar.cast %r : f32 to bf16
