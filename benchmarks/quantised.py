@@ -3,7 +3,8 @@
 PT2E with torchao's X86 quantizer, `reduce_range` unless `--full-range`, weights and inputs at random. Each line: the
 least milliseconds of a call, rounds over all backends in turns; and over `--inputs` other inputs how far results are
 from the float model's in their norm, the cosine with them, and how often the greatest number of a row is the same one.
-Batch norms get the statistics of random images first, for without them numbers vanish. With `--cpu-time` it is CPU time of one thread. Needs `pip install torchao torchvision transformers timm`.
+Batch norms get the statistics of random images first, for without them numbers vanish. With `--cpu-time` it is CPU time
+of one thread. Needs `pip install torchao torchvision transformers timm`.
 """
 
 from __future__ import annotations
