@@ -96,9 +96,7 @@ class MultiplyQuantised(ProductPass):
         if low is not None and low >= _LEAST_ROWS and columns and not (depth % _MULTIPLE or columns % _MULTIPLE):
             return
         if left.strides[1] is not ONE or right.strides[0] is not ONE:
-            remark(
-                "missed", self.name, op, "the library may refuse it, and a factor does not lie along the depth"
-            )
+            remark("missed", self.name, op, "the library may refuse it, and a factor does not lie along the depth")
         elif self.mark(op, NEST, "a nest: the library refuses so few rows, or such sizes"):
             known = target.dequantised.get(16)
             if "i8" in target.matrix_units and not at_most(rows, 1, ranges):
