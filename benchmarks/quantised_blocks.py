@@ -2,8 +2,8 @@
 
 `python benchmarks/quantised_blocks.py --out r.jsonl`
 
-A line of the file for each configuration, number of rows and backend: microseconds of kernels on the device, how
-many there are, the most memory that a call takes beyond its inputs, the error against the layer of floats, and what ran.
+For each configuration, number of rows and backend a line of the file: microseconds of kernels on the device, how
+many there are, the most memory that a call takes beyond its inputs, the error against the layer of floats, what ran.
 Compiles in parallel processes; one measures at a time. Needs `pip install torchao`.
 """
 
