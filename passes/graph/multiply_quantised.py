@@ -50,7 +50,8 @@ class MultiplyQuantised(ProductPass):
                    that the dequantised matrix is never in memory. On a GPU so is one of up to 16 rows, with a tile for
                    matrix units, or of fewer rows as sums, where numbers are packed or scaled in groups
                    (`GpuTarget.dequantised`). So is an `aten._int_mm` of few rows, and on a GPU
-                   one that the library refuses, of up to 16 rows or of odd sizes. On a CPU one of more is
+                   one that the library refuses, of up to 16 rows or of odd sizes, and others where that was measured to
+                   be faster (`GpuTarget.integer_nests`). On a CPU one of more is
                    marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
                    which take 84 ms for 128x768x3072 where ATen's loops take 1200, on two cores of an EPYC with AVX2.
                    With "library" ATen's own computes it, which is fast with instructions for integers (VNNI, AMX).
@@ -86,18 +87,19 @@ class MultiplyQuantised(ProductPass):
         if isinstance(target, CpuTarget):
             (self._integers if op.target == _INTEGERS else self._floats)(op, target, ranges)
         elif isinstance(target, GpuTarget):
-            (self._refused if op.target == _INTEGERS else self._few_rows)(op, target, ranges)
+            (self._integer_nests if op.target == _INTEGERS else self._few_rows)(op, target, ranges)
 
-    def _refused(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
-        """On a GPU, integers that the library refuses."""
+    def _integer_nests(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
+        """On a GPU, integers that the library refuses, or multiplies more slowly."""
         left, right = map(type_of, op.operands)
         rows, depth, columns = left.shape[0], left.shape[1].as_int() or 0, right.shape[1].as_int() or 0
         low, _ = bounds(rows, ranges)
-        if low is not None and low >= _LEAST_ROWS and columns and not (depth % _MULTIPLE or columns % _MULTIPLE):
+        is_taken = low is not None and low >= _LEAST_ROWS and columns and not (depth % _MULTIPLE or columns % _MULTIPLE)
+        if is_taken and not target.integer_nests:
             return
         if left.strides[1] is not ONE or right.strides[0] is not ONE:
-            remark("missed", self.name, op, "the library may refuse it, and a factor does not lie along the depth")
-        elif self.mark(op, NEST, "a nest: the library refuses so few rows, or such sizes"):
+            remark("missed", self.name, op, "not a nest: a factor does not lie along the depth")
+        elif self.mark(op, NEST, f"a nest: the library {'is slower' if is_taken else 'may refuse its sizes'}"):
             known = target.dequantised.get(16)
             if "i8" in target.matrix_units and not at_most(rows, 1, ranges):
                 is_few = known is not None and at_most(rows, known.units, ranges)
