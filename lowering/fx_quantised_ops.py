@@ -53,22 +53,32 @@ def has_packed_products() -> bool:
     return torch.backends.mkldnn.is_available() and all(known)
 
 
-def _packed(weight: torch.Tensor, zero_points: torch.Tensor, how: Any, pack: Callable[[], torch.Tensor]) -> Any:
-    """A weight in oneDNN's layout; None where some zero point is not zero."""
+def _packed(
+    weight: torch.Tensor, zero_points: torch.Tensor, how: Any, x: torch.Tensor,
+    pack: Callable[[list[int] | None], torch.Tensor],
+) -> Any:  # fmt: skip
+    """A weight in oneDNN's layout; None where some zero point is not zero.
+
+    The first layout is for the sizes of what is multiplied, the second one for any sizes, as where these are dynamic.
+    """
     if not has_packed_products():
         return None
+    shape: tuple[int, ...] | None = tuple(x.shape)
     if weight.is_inference() or zero_points.is_inference():
-        return None if bool(zero_points.any()) else pack()
+        return None if bool(zero_points.any()) else pack([*x.shape])
     state = state_of(weight, zero_points)
     known = _PACKED.get(weight)
     if known is None or known[0] != state:
         known = _PACKED[weight] = (state, {})
     kept = known[1]
-    if how not in kept:
+    if (how, shape) not in kept and any(each == how for each, _ in kept):
+        shape = None
+    if (how, shape) not in kept:
         if len(kept) == _MOST_KEPT:
             kept.pop(next(iter(kept)))
-        kept[how] = None if bool(zero_points.any()) else pack()
-    return kept[how]
+        made = None if bool(zero_points.any()) else pack(None if shape is None else [*shape])
+        kept[(how, shape)] = made
+    return kept[(how, shape)]
 
 
 def state_of(weight: torch.Tensor, zero_points: torch.Tensor) -> tuple[int, ...]:
@@ -105,8 +115,7 @@ def _pack_linear(
     x: torch.Tensor, scale: float, zero_point: int, weight: torch.Tensor, scales: torch.Tensor, zeros: torch.Tensor,
     *others: Any,
 ) -> Any:  # fmt: skip
-    shape = tuple(x.shape)
-    return _packed(weight, zeros, shape, lambda: torch.ops.onednn.qlinear_prepack(weight, list(shape)))
+    return _packed(weight, zeros, None, x, lambda shape: torch.ops.onednn.qlinear_prepack(weight, shape))
 
 
 def _multiply(
@@ -140,10 +149,10 @@ def _pack_convolution(
     bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
     *others: Any,
 ) -> Any:  # fmt: skip
-    shape, window = tuple(x.shape), (list(stride), list(padding), list(dilation), groups)
-    how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups, shape)
+    window = (list(stride), list(padding), list(dilation), groups)
+    how = (scale, zero_point, scales.data_ptr(), *map(tuple, window[:3]), groups)
     pack = torch.ops.onednn.qconv_prepack
-    return _packed(weight, zeros, how, lambda: pack(weight, scales, scale, zero_point, *window, list(shape)))
+    return _packed(weight, zeros, how, x, lambda shape: pack(weight, scales, scale, zero_point, *window, shape))
 
 
 @cache

@@ -164,6 +164,8 @@ KNOWN: tuple[Target, ...] = (
         attention=MappingProxyType(_ATTENTION_OF_HOPPER),
         row_sums=MappingProxyType(_ROW_SUMS_OF_HOPPER),
         dequantised=MappingProxyType(_DEQUANTISED_OF_HOPPER),
+        # 1.86 times the library's pace in 20 shapes; a layer of 2048, inner 5632, 512 rows: 116 us, with it 145
+        integer_nests=True,
         nests=NESTS_OF_HOPPER,
         shared_bytes=227 << 10,
         matrix_units=_OF_HOPPER,

@@ -61,7 +61,9 @@ def target_named(name: str) -> Target:
         raise UserError(f"unknown target {name!r}", hint)
     like = _most_like(arch, alike)
     unknown: MappingProxyType[int, Any] = MappingProxyType({})
-    return replace(like, name=name, products=unknown, attention=unknown, row_sums=unknown, nests=())
+    return replace(
+        like, name=name, products=unknown, attention=unknown, row_sums=unknown, nests=(), integer_nests=False
+    )
 
 
 def _is_architecture(arch: str, family: Family) -> bool:

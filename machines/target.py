@@ -125,6 +125,7 @@ class GpuTarget(Description):
     attention:     bits of an element -> operations in a nanosecond of the library's attention, measured
     row_sums:      bits of an element -> which products are faster as sums over rows than by the library, measured
     dequantised:   bits of an element -> which products with a matrix that is made of less memory are, measured
+    integer_nests: whether products of integers of 8 bits are faster as nests than by the library, measured
     nests:         products and attention on matrix units beside the library, measured
     overlaps:      whether a launch may begin before the one in front has ended, and wait in the kernel
     blocks:        tiles of its programs, tuned
@@ -147,6 +148,7 @@ class GpuTarget(Description):
     attention: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
     row_sums: Mapping[int, RowSums] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     dequantised: Mapping[int, FewRows] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    integer_nests: bool = False
     nests: tuple[MeasuredNest, ...] = field(default=(), repr=False)
     overlaps: bool = field(default=False, repr=False)
     blocks: Blocks = field(default=Blocks(), repr=False)

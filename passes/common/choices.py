@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-from xdsl.dialects.builtin import DenseArrayBase, Float32Type, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, Float32Type, IntegerType, StringAttr, UnitAttr, i64
 from xdsl.ir import Operation
 
 from ...dialects.aten import AtenOp, TensorType
@@ -131,6 +131,8 @@ def mark_precision(op: AtenOp, allow_tf32: bool) -> None:
     """Say of a product that becomes a nest how exact its factors are read: as the library reads them."""
     type_ = op.results[0].type
     assert isinstance(type_, TensorType)
+    if isinstance(type_.element, IntegerType):
+        return
     if allow_tf32 or not isinstance(type_.element, Float32Type):
         op.attributes[PRECISION] = StringAttr("tf32" if isinstance(type_.element, Float32Type) else type_.element.name)
 

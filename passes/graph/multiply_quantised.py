@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType
@@ -9,7 +10,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.raw import ops_of
-from ...dialects.sym import ONE, Ranges
+from ...dialects.sym import ONE, Ranges, bounds
 from ...errors import UserError
 from ...machines import CpuTarget, GpuTarget, Target
 from ...records import dataclass
@@ -29,6 +30,8 @@ from .patterns.requantised import requantised_patterns
 _FLOATS = frozenset({"aten.mm", "aten.addmm"})
 _INTEGERS = "aten._int_mm"
 _BYTE = 8
+_LEAST_ROWS, _MULTIPLE = 17, 8
+"""`aten._int_mm` of a GPU takes no fewer rows, and depths and columns that are multiples."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,9 @@ class MultiplyQuantised(ProductPass):
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
                    that the dequantised matrix is never in memory. On a GPU so is one of 16 rows at most, 64 where a
                    cast and one scale a row make the matrix, with a tile for matrix units; one row as sums, where
-                   numbers are packed or scaled in groups
-                   (`GpuTarget.dequantised`). So is an `aten._int_mm` of few rows. One of more is
+                   numbers are packed or scaled in groups (`GpuTarget.dequantised`). So is an `aten._int_mm` of few
+                   rows, and on a GPU one that the library refuses, of up to 16 rows or of odd sizes, and others where
+                   that was measured to be faster (`GpuTarget.integer_nests`). On a CPU one of more is
                    marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
                    which take 84 ms for 128x768x3072 where ATen's loops take 1200, on two cores of an EPYC with AVX2.
                    With "library" ATen's own computes it, which is fast with instructions for integers (VNNI, AMX).
@@ -82,8 +86,29 @@ class MultiplyQuantised(ProductPass):
         """Mark a product that is better a nest."""
         if isinstance(target, CpuTarget):
             (self._integers if op.target == _INTEGERS else self._floats)(op, target, ranges)
-        elif isinstance(target, GpuTarget) and op.target in _FLOATS:
-            self._few_rows(op, target, ranges)
+        elif isinstance(target, GpuTarget):
+            (self._integer_nests if op.target == _INTEGERS else self._few_rows)(op, target, ranges)
+
+    def _integer_nests(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
+        """On a GPU, integers that the library refuses, or multiplies more slowly."""
+        left, right = map(type_of, op.operands)
+        rows, depth, columns = left.shape[0], left.shape[1].as_int() or 0, right.shape[1].as_int() or 0
+        low, _ = bounds(rows, ranges)
+        is_taken = low is not None and low >= _LEAST_ROWS and columns and not (depth % _MULTIPLE or columns % _MULTIPLE)
+        if is_taken and not target.integer_nests:
+            return
+        if left.strides[1] is not ONE or right.strides[0] is not ONE:
+            remark("missed", self.name, op, "not a nest: a factor does not lie along the depth")
+        elif self.mark(op, NEST, f"a nest: the library {'is slower' if is_taken else 'may refuse its sizes'}"):
+            known = target.dequantised.get(16)
+            if "i8" in target.matrix_units and not at_most(rows, 1, ranges):
+                is_few = known is not None and at_most(rows, known.units, ranges)
+                mark(op, Candidate(NEST, self._tile(known.tiles, columns, target) if known and is_few else ()))
+
+    @staticmethod
+    def _tile(tiles: Sequence[tuple[int, int, int, int, int]], columns: int, target: GpuTarget) -> tuple[int, ...]:
+        """The first tile that gives each processor two programs, else the last one."""
+        return next((tile for tile in tiles if columns >= 2 * target.processors * tile[1]), tiles[-1])
 
     def _few_rows(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
         """On a GPU, by matrix units where a tile of the matrix is made at once, else by sums over its rows."""
@@ -100,8 +125,7 @@ class MultiplyQuantised(ProductPass):
             self.mark(op, NEST, f"sums over rows of a matrix that is made where it is read: {what}")
             return
         elif at_most(rows, known.units, ranges):
-            enough = (tile for tile in known.tiles if columns >= 2 * target.processors * tile[1])
-            tile = next(enough, known.tiles[-1])
+            tile = self._tile(known.tiles, columns, target)
             if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
                 mark(op, Candidate(NEST, tile))
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.arith import MulfOp
+from xdsl.dialects.arith import MulfOp, MuliOp
 from xdsl.dialects.builtin import StringAttr
 
 from ....dialects.sym import Expr
@@ -53,7 +53,7 @@ def _lower(b: LoopBuilder, call: Call) -> Replacement:
             factors = (s.load(left, (*batch, row, *inner)), s.load(right, (*batch, *inner, column)))
             first, second = (s.cast(each, call.type.element) if is_integer else s.widen(each) for each in factors)
             found = first * second
-            if kept and isinstance(found.ssa.owner, MulfOp):
+            if kept and isinstance(found.ssa.owner, MulfOp | MuliOp):
                 found.ssa.owner.attributes.update(kept)
             return found
 

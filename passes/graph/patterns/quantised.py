@@ -130,8 +130,8 @@ def objection(
         return "what is added is no bias of the channels"
     if not isinstance(weight.owner, Block):
         return "the weight is computed in each call"
-    if not quantised.is_contiguous or any(n.as_int() is None for n in type_of(x).shape):
-        return "its sizes are dynamic, or its weight is not row-major"
+    if not quantised.is_contiguous:
+        return "its weight is not row-major"
     is_image = bool(window)
     if is_image and len(result.shape) != 4:
         return "its images are not of two dimensions"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._higher_order_ops.out_dtype import out_dtype
 
 from inductile.backends.compiled import REPORTS
 from inductile.backends.host.products import int_mm_by_floats
@@ -53,6 +54,21 @@ def test_sums_of_integers_are_exact_and_scaled_in_one_kernel(way: str, rows: int
     assert torch.equal(got, scaled(*args))
     assert dict(report.aten_calls) == ({} if call is None else {call: 1})
     assert sum(report.kernels.values()) == 1
+
+
+def test_a_product_into_int32_is_one_of_integers() -> None:
+    """What torchao writes for `_int_mm` in a graph."""
+
+    def scaled(x: torch.Tensor, w: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+        return out_dtype(torch.ops.aten.mm.default, torch.int32, x, w.t()).to(torch.float32) * a
+
+    args = _integers(40, 64), _integers(48, 64), torch.rand(48)
+    got, report = _run(scaled, *args)
+    assert torch.equal(got, torch.mm(args[0].double(), args[1].double().t()).float() * args[2])
+    assert not any("out_dtype" in name for name in report.aten_calls)
+    floats = (args[0].float(), args[1].float(), args[2])  # multiplied as other numbers: it stays the call
+    got, report = _run(scaled, *floats)
+    assert torch.equal(got, scaled(*floats)) and dict(report.aten_calls) == {"higher_order::out_dtype": 1}
 
 
 def _by_channel(x: torch.Tensor, w: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:

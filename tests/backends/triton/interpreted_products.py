@@ -14,10 +14,14 @@ from inductile.backends.host import build
 from inductile.backends.reference import run_module
 from inductile.backends.triton import emit
 from inductile.backends.triton.offline import OfflineBackend
+from inductile.dialects.context import new_context
 from inductile.dialects.kernel import DESCRIPTOR
+from inductile.lowering.pipeline import named_passes
+from inductile.passes.manager import PassManager
 
 from ...passes.kernel.stages import on_gpu
 from .products import TILES, TOLERANCE, Tensor, for_cpu, lowered, program
+from .support import parse
 
 DTYPES = tuple(TOLERANCE)
 
@@ -232,16 +236,38 @@ def test_integers_and_their_scales() -> None:
     _check(text, [left, right, *scales], exact, torch.float32)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(1, 48), (2, 48), (16, 48), (33, 44)])
+def test_integers_that_the_library_refuses(rows: int, columns: int) -> None:
+    """Without an option: of few rows, or of columns that are no multiple of 8."""
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randint(-128, 128, (n, 200), dtype=torch.int8, generator=generator) for n in (rows, columns))
+    t = 'device = "cuda:0"'
+    module = parse(f"""func.func @f(%x: !aten.tensor<{rows}x200xi8, {t}>, %w: !aten.tensor<{columns}x200xi8, {t}>)
+        -> !aten.tensor<{rows}x{columns}xi32, {t}> {{
+      %0 = aten.t(%w) : !aten.tensor<200x{columns}xi8, strides = [1, 200], {t}>
+      %1 = aten._int_mm(%x, %0) : !aten.tensor<{rows}x{columns}xi32, {t}>
+      func.return %1 : !aten.tensor<{rows}x{columns}xi32, {t}>
+    }}""")
+    PassManager(named_passes("default", "cuda:90")).run(new_context(), module)
+    (kernel,) = emit(module)
+    assert ("out_dtype=tl.int32" in kernel.source) == (rows > 1)
+    (got,) = build(for_cpu(module))([left, right])
+    assert torch.equal(got.double(), left.double() @ right.double().t())
+
+
+@pytest.mark.parametrize("weights", ["i8", "f8E4M3FN", "f8E5M2"])
 @pytest.mark.parametrize("rows", [2, 7, 16])
-def test_few_rows_and_a_weight_of_8_bits(rows: int) -> None:
+def test_few_rows_and_a_weight_of_8_bits(rows: int, weights: str) -> None:
     """The numbers are scaled where they are read, as eager rounds them."""
     left = _matrix(rows, 600, dtype=torch.bfloat16, seed=0)
     weight = torch.randint(-128, 128, (48, 600), dtype=torch.int8, generator=torch.Generator().manual_seed(1))
+    if weights != "i8":
+        weight = weight.float().to(torch.float8_e4m3fn if "E4" in weights else torch.float8_e5m2)
     scales = _matrix(48, dtype=torch.bfloat16, seed=2)
     made, t = '!aten.tensor<600x48xbf16, strides = [1, 600], device = "cuda:0">', 'device = "cuda:0"'
-    text = f"""func.func @f(%x: !aten.tensor<{rows}x600xbf16, {t}>, %w: !aten.tensor<48x600xi8, {t}>,
+    text = f"""func.func @f(%x: !aten.tensor<{rows}x600xbf16, {t}>, %w: !aten.tensor<48x600x{weights}, {t}>,
         %s: !aten.tensor<48xbf16, {t}>) -> !aten.tensor<{rows}x48xbf16, {t}> {{
-      %0 = aten.t(%w) : {made.replace("bf16", "i8")}
+      %0 = aten.t(%w) : {made.replace("bf16", weights)}
       %1 = aten._to_copy(%0, dtype = torch.bfloat16) : {made}
       %2 = aten.mul.Tensor(%1, %s) : {made}
       %3 = aten.mm(%x, %2) : !aten.tensor<{rows}x48xbf16, {t}>

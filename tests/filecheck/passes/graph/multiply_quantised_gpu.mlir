@@ -1,5 +1,6 @@
 // RUN: inductile-opt %s --target cuda:90 -p graph-multiply-quantised | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p graph-multiply-quantised --remarks 2>&1 | filecheck %s --check-prefix=REMARK
+// RUN: inductile-opt %s --target cuda:80 -p graph-multiply-quantised | filecheck %s --check-prefix=A100
 // RUN: inductile-opt %s --target cuda:90 --pipeline default -t triton | filecheck %s --check-prefix=TRITON
 
 // Few rows and a weight of 8 bits: matrix units make it where they read it. Of 2048 columns there are few programs.
@@ -56,3 +57,24 @@ func.func @packed(%x: !aten.tensor<4x512xbf16, device = "cuda:0">, %w: !aten.ten
 // TRITON: tl.dot(
 // TRITON: high_digits
 // TRITON: tl.dot(
+
+// Integers that the library refuses: few rows, on matrix units or as sums; odd sizes; any number of rows. Others are
+// nests where that was measured, and the library's on other GPUs, or where a factor does not lie along the depth.
+func.func @integers(%x: !aten.tensor<1x512xi8, device = "cuda:0">, %y: !aten.tensor<16x512xi8, device = "cuda:0">, %z: !aten.tensor<32x500xi8, device = "cuda:0">, %v: !aten.tensor<(s0)x512xi8, device = "cuda:0">, %t: !aten.tensor<17x512xi8, device = "cuda:0">, %w: !aten.tensor<512x2048xi8, strides = [1, 512], device = "cuda:0">, %u: !aten.tensor<500x2048xi8, strides = [1, 500], device = "cuda:0">) -> (!aten.tensor<1x2048xi32, device = "cuda:0">, !aten.tensor<16x2048xi32, device = "cuda:0">, !aten.tensor<32x2048xi32, device = "cuda:0">, !aten.tensor<(s0)x2048xi32, device = "cuda:0">, !aten.tensor<17x2048xi32, device = "cuda:0">) attributes {symbols = [#sym.symbol<s0, arg = 3, dim = 0, min = 2>]} {
+  %0 = aten._int_mm(%x, %w) : !aten.tensor<1x2048xi32, device = "cuda:0">
+  %1 = aten._int_mm(%y, %w) : !aten.tensor<16x2048xi32, device = "cuda:0">
+  %2 = aten._int_mm(%z, %u) : !aten.tensor<32x2048xi32, device = "cuda:0">
+  %3 = aten._int_mm(%v, %w) : !aten.tensor<(s0)x2048xi32, device = "cuda:0">
+  %4 = aten._int_mm(%t, %w) : !aten.tensor<17x2048xi32, device = "cuda:0">
+  func.return %0, %1, %2, %3, %4 : !aten.tensor<1x2048xi32, device = "cuda:0">, !aten.tensor<16x2048xi32, device = "cuda:0">, !aten.tensor<32x2048xi32, device = "cuda:0">, !aten.tensor<(s0)x2048xi32, device = "cuda:0">, !aten.tensor<17x2048xi32, device = "cuda:0">
+}
+// CHECK-LABEL: @integers
+// CHECK: aten._int_mm(%x, %w) {implementation = "nest"} :
+// CHECK: aten._int_mm(%y, %w) {implementation = "nest", tile = array<i64: 16, 16, 256, 2, 5>
+// CHECK: aten._int_mm(%z, %u) {implementation = "nest", tile = array<i64>} :
+// CHECK: aten._int_mm(%v, %w) {implementation = "nest", tile = array<i64>} :
+// CHECK: aten._int_mm(%t, %w) {implementation = "nest", tile = array<i64>} :
+// A100-LABEL: @integers
+// A100: aten._int_mm(%v, %w) {implementation = "nest", tile = array<i64>} :
+// A100: aten._int_mm(%t, %w) :
+// TRITON: tl.dot(y_value, w_value, product_acc, out_dtype=tl.int32)
