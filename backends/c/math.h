@@ -2,18 +2,22 @@
 
 //@ combine_logsumexp_of
 // Equal maxima need no scaling; two infinities would give inf - inf.
-#define COMBINE_LOGSUMEXP(T, EXP) \
-  static inline void combine_logsumexp_##T(T* m, T* s, T m_b, T s_b) { \
+#define COMBINE_LOGSUMEXP(NAME, T, S, EXP) \
+  static inline void combine_logsumexp_##NAME(T* m, S* s, T m_b, T s_b) { \
     const T largest = *m > m_b || *m != *m ? *m : m_b; \
     *s = (*m == largest ? *s : *s * EXP(*m - largest)) + (m_b == largest ? s_b : s_b * EXP(m_b - largest)); \
     *m = largest; \
   }
 
 //@ combine_logsumexpf: combine_logsumexp_of, exp_f32
-COMBINE_LOGSUMEXP(float, exp_f32)
+COMBINE_LOGSUMEXP(float, float, float, exp_f32)
+
+//@ combine_logsumexp_wide: combine_logsumexp_of, exp_f32
+// Sums of a scan are kept in double: in float, the errors of its steps would pile up.
+COMBINE_LOGSUMEXP(wide, float, double, exp_f32)
 
 //@ combine_logsumexp: combine_logsumexp_of, libm_exp
-COMBINE_LOGSUMEXP(double, exp)
+COMBINE_LOGSUMEXP(double, double, double, exp)
 
 //@ combine_softmax_sum_of
 // What is -inf weighs nothing, also where the difference is NaN.

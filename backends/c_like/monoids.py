@@ -34,10 +34,13 @@ class Combination:
         return self.statement.format(**fields)
 
 
-def combination(monoid: str, types: Sequence[Attribute], need: Needs) -> Combination:
-    """The combination of a named monoid on values of the given types."""
+def combination(monoid: str, types: Sequence[Attribute], need: Needs, wide: bool = False) -> Combination:
+    """The combination of a named monoid on values of the given types; `wide` where sums of floats are in double."""
     scalar, language = types[0], need.language
     start = identity(monoid, types, language)
+    if monoid == "logsumexp" and wide and not is_double(scalar):
+        need("combine_logsumexp_wide")
+        return Combination(start, language.combining(f"combine_{monoid}", "wide", len(start)))
     if monoid in _SEVERAL:
         ctype = scalar_ctype(scalar)
         need(_SEVERAL[monoid] or f"combine_{monoid}{'' if ctype == 'double' else 'f'}")

@@ -35,9 +35,11 @@ class Accumulators:
         self.context = context
         self.op = op
         self._values: tuple[SSAValue, ...] = yielded(op.body)
-        self._parts = _parts(context, op, self._values)
-        monoids = ("sum", "prod") if isinstance(op, kernel.ScanOp) else ("sum",)
-        in_double = kernel.float_sums(op, monoids) if wide else frozenset[int]()
+        is_scan = isinstance(op, kernel.ScanOp)
+        self._parts = _parts(context, op, self._values, wide and is_scan)
+        in_double = kernel.float_sums(op, ("sum", "prod") if is_scan else ("sum",)) if wide else frozenset[int]()
+        if wide and is_scan:
+            in_double |= {k + 1 for k in kernel.float_sums(op, ("logsumexp",))}  # (maximum, sum)
         self.ctypes = ["double" if k in in_double else scalar_ctype(v.type) for k, v in enumerate(self._values)]
         self.names: list[str] = []
         """Names, one for each yielded value."""
@@ -112,7 +114,7 @@ _SHORT = {"custom": "state", "welford": "moments"}
 
 
 def _parts(
-    context: Context, op: kernel.ReduceOp | kernel.ScanOp, values: Sequence[SSAValue]
+    context: Context, op: kernel.ReduceOp | kernel.ScanOp, values: Sequence[SSAValue], wide: bool
 ) -> list[tuple[str, int, Combination | None]]:
     """(monoid, number of values, how they combine) for each combiner; a custom one takes all and has a region."""
     if op.combine is not None:
@@ -122,7 +124,7 @@ def _parts(
     for combiner in op.combiners:
         arity = MONOIDS[combiner.data].arity
         types = [v.type for v in values[position : position + arity]]
-        parts.append((combiner.data, arity, combination(combiner.data, types, context.need)))
+        parts.append((combiner.data, arity, combination(combiner.data, types, context.need, wide)))
         position += arity
     return parts
 

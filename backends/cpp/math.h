@@ -8,6 +8,14 @@ inline void combine_logsumexp(float& m, float& s, float m_b, float s_b) {
   m = largest;
 }
 
+//@ combine_logsumexp_wide: exp_f32
+// Sums of a scan are kept in double: in float, the errors of its steps would pile up.
+inline void combine_logsumexp(float& m, double& s, float m_b, float s_b) {
+  const float largest = m > m_b || m != m ? m : m_b;
+  s = (m == largest ? s : s * exp_f32(m - largest)) + (m_b == largest ? s_b : s_b * exp_f32(m_b - largest));
+  m = largest;
+}
+
 //@ combine_logsumexp: libm_exp
 inline void combine_logsumexp(double& m, double& s, double m_b, double s_b) {
   const double largest = m > m_b || m != m ? m : m_b;

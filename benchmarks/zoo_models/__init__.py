@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from . import audio, diffusion, hugging_face, of_torch, timm_models, vision
+from . import audio, diffusion, hugging_face, of_torch, rarer_hugging_face, timm_models, vision
 from .base import Case, MissingError, Row
 
 __all__ = ["MODELS", "Case", "MissingError", "Row"]
 
 MODELS: dict[str, Row] = {
-    row.name: row for family in (hugging_face, timm_models, vision, diffusion, audio, of_torch) for row in family.ROWS
+    row.name: row
+    for family in (hugging_face, rarer_hugging_face, timm_models, vision, diffusion, audio, of_torch)
+    for row in family.ROWS
 }

@@ -28,9 +28,11 @@ class KernelVectorize(KernelPass, kernels=untiled):
     Precondition: behind `kernel-map`; kernels that are tiled stay as they are, and so do nests that have lanes.
     Guarantee: for a CPU, the axis of a perfect nest along which most accesses lie side by side is innermost and
     `vector`, with a tile of as many lanes as fill registers. If no axis of the nest may be, each innermost loop
-    that may is `vector`. No loop is where the target's description says nothing of lanes. For a GPU, innermost
-    loops of a program are `vector`, whose tiles are for `kernel-tile` to choose; short ones in a row along which
-    lanes lie better, or which each lane runs for itself, are `unroll`.
+    that may is `vector`. Where that axis would only copy what is scattered along it, in short runs along another
+    one, runs are innermost and stay loops: compilers move them as words. No loop is `vector` where the target's
+    description says nothing of lanes. For a GPU, innermost loops of a program are `vector`, whose tiles are for
+    `kernel-tile` to choose; short ones in a row along which lanes lie better, or which each lane runs for itself,
+    are `unroll`.
 
         kernel.for i0 in 0 to s0 map parallel { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes

@@ -133,6 +133,17 @@ CASES: Cases = {
         ),
         tensors([0.5, -1.0, 1.0, 5.0]),
     ),
+    "pixels of few channels in the opposite order": Case(
+        lambda b, c, f: (
+            b.flip(3), b.flip(2), b[:, :, :, 1::2].clone(), c.flip(3), c.flip(2, 3), c.flip(3).contiguous(),
+            f.flip(0), f.flip(0, 1), f[::3].clone(), f.flip(0) * 2,
+        ),
+        lambda: (
+            torch.arange(2 * 5 * 33 * 3).to(torch.uint8).view(2, 5, 33, 3).permute(0, 3, 1, 2),
+            torch.arange(2 * 5 * 70 * 4).to(torch.int16).view(2, 5, 70, 4).permute(0, 3, 1, 2),
+            torch.arange(2 * 200.0).view(200, 2),
+        ),
+    ),
 }  # fmt: skip
 
 

@@ -101,3 +101,12 @@ def test_a_correction_may_be_a_symbol() -> None:
     run = torch.compile(lambda x, n: of(n)(x), backend="inductile", dynamic=True, fullgraph=True)
     for correction in (1, 2, 5):
         torch.testing.assert_close(run(x, correction), of(correction)(x), equal_nan=True)
+
+
+def test_sums_of_a_long_scan_are_kept_in_double() -> None:
+    """Rounding errors of a thousand steps would add up; eager's kernels for the CPU carry float64."""
+    x = torch.randn(4, 4000, generator=torch.Generator().manual_seed(3))
+    exact = x.double().logcumsumexp(1)
+    got = torch.compile(lambda x: x.logcumsumexp(1), backend="inductile")(x)
+    eager = (x.logcumsumexp(1) - exact).abs().max()
+    assert (got - exact).abs().max() <= 3 * eager

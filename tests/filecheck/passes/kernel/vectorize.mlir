@@ -181,3 +181,52 @@ kernel.func @pages(%x: !kernel.buffer<f32, 262144>, %y: !kernel.buffer<f32, 4096
 // CHECK-NEXT:      kernel.for i1 in 0 to 8 map parallel {
 // CHECK-NEXT:        kernel.for i2 in 0 to 8 map parallel {
 // CHECK-NEXT:          kernel.reduce sum i4 in 0 to 8 map vector tile 8 {
+
+// -----
+
+// Pixels of three bytes in the opposite order: neither side lies along lanes of pixels, so that pixels are copied whole.
+
+kernel.func @mirrored_pixels(%x: !kernel.buffer<ui8, 10752>, %y: !kernel.buffer<ui8, 10752>) {
+  kernel.for i0 in 0 to 16 {
+    kernel.for i1 in 0 to 3 {
+      kernel.for i2 in 0 to 224 {
+        %v = kernel.load %x[672*i0 - 3*i2 + i1 + 669]
+        kernel.store %v, %y[672*i0 + 3*i2 + i1]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @mirrored_pixels
+// CHECK:         kernel.for i0 in 0 to 16 map parallel {
+// CHECK-NEXT:      kernel.for i2 in 0 to 224 map parallel {
+// CHECK-NEXT:        kernel.for i1 in 0 to 3 {
+// CHECK-NEXT:          kernel.load
+
+// -----
+
+// Where something is computed, lanes run along the pixels.
+
+kernel.func @scaled_pixels(%x: !kernel.buffer<f32, 10752>, %y: !kernel.buffer<f32, 10752>) {
+  kernel.for i0 in 0 to 16 {
+    kernel.for i1 in 0 to 3 {
+      kernel.for i2 in 0 to 224 {
+        %v = kernel.load %x[672*i0 - 3*i2 + i1 + 669]
+        %e = math.exp %v : f32
+        kernel.store %e, %y[672*i0 + 3*i2 + i1]
+        kernel.yield
+      }
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @scaled_pixels
+// CHECK:           kernel.for i1 in 0 to 3 map parallel {
+// CHECK-NEXT:        kernel.for i2 in 0 to 224 map vector tile 16 {
