@@ -23,10 +23,9 @@ DATA = (".txt", ".mlir", ".h", ".css", ".js")
 
 
 VERSION = "97.1.2"
-FILES = (
-    "pyproject.toml", "setup.py", "README.md", "LICENSE", "py.typed", "__init__.py", "errors.py", "extensions.py",
-    "records.py",
-)  # fmt: skip
+#: files of the package that lie beside its levels
+BESIDE = ("py.typed", "__init__.py", "errors.py", "extensions.py", "records.py")
+FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", *BESIDE)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +137,7 @@ def test_wheel_has_nothing_else(wheel: set[str]) -> None:
         top, *inside = Path(name).parts
         if top.endswith(".dist-info"):
             return True
-        package = inside[0] in LEVELS or inside in (["__init__.py"], ["errors.py"], ["extensions.py"], ["py.typed"])
+        package = inside[0] in LEVELS or inside in ([each] for each in BESIDE)
         return top == "inductile" and package
 
     assert [name for name in sorted(wheel) if not belongs(name)] == []

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.access import string_attr
 from ...dialects.sym import Expr, Ranges, bounds
-from ..analysis.effects import written_buffers
+from ..analysis.effects import is_local, written_buffers
 from ..analysis.loops import Loop, loops_around, ops_in
 from ..analysis.nests import element_bytes, is_unit
 from ..counters import counter
@@ -67,9 +67,10 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
     results (`streams`) it is the other way round for all else that is read.
     """
     ranges = facts.ranges
-    loops = {op: _loops_of(op) for op in ops_in(function) if type(op) in _ACCESSES}
+    accesses = [op for op in ops_in(function) if isinstance(op, _ACCESSES) and not is_local(op.buffer)]
+    loops: dict[Operation, list[Loop]] = {op: _loops_of(op) for op in accesses}
     written = written_buffers(function.body.block)
-    inside = {type(op) for op, path in loops.items() if path and not _is_local(op)}
+    inside = {type(op) for op, path in loops.items() if path}
     keeps_numbers = inside == {kernel.LoadOp}
     counts: Counter[object] = Counter()
     reads: dict[tuple[SSAValue, Loop | None], list[tuple[kernel.LoadOp, Loop]]] = {}
@@ -97,12 +98,6 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
         once = (op for op, path in loops.items() if all(_is_whole(loop, ranges) for loop in path))
         found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found
-
-
-def _is_local(op: Operation) -> bool:
-    """Whether an access is to what each program has for itself."""
-    kind = op.buffer.type if isinstance(op, _ACCESSES) else None
-    return isinstance(kind, kernel.BufferType) and kind.local
 
 
 def _is_for_all(op: Operation) -> bool:

@@ -47,18 +47,18 @@ class KernelLoadAhead(KernelPass, kernels=tiled_for_gpu):
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Look at the body of each nest on the grid."""
         written = written_buffers(function.body.block)
-        for block, programs in _bodies(function.body.block, frozenset()):
+        for block, programs in _bodies_of_programs(function.body.block, frozenset()):
             found = _rows(block, programs, written, facts.ranges)
             if found is not None and counter(self.name):
                 _put_in_front(*found)
 
 
-def _bodies(block: Block, programs: frozenset[str]) -> Iterator[tuple[Block, frozenset[str]]]:
+def _bodies_of_programs(block: Block, programs: frozenset[str]) -> Iterator[tuple[Block, frozenset[str]]]:
     """The bodies of the innermost loops of the grid, with the axes of these."""
     inner = [op for op in block.ops if is_grid(op)]
     for op in inner:
         assert isinstance(op, kernel.ForOp)
-        yield from _bodies(op.body.block, programs | {op.axis.data})
+        yield from _bodies_of_programs(op.body.block, programs | {op.axis.data})
     if not inner and programs:
         yield block, programs
 
