@@ -33,16 +33,15 @@ def measure(batch: int, keys: int, device: str, count: int) -> dict[str, Any]:
     caches = [[torch.randn(batch, SHARED, keys, WIDTH, **options) for _ in range(2)] for _ in range(count)]
     mask = (torch.arange(keys, device=device) < keys - 50)[None, None, None]
     row: dict[str, Any] = {"attention": [batch, HEADS, SHARED, keys, WIDTH]}
-    exact = attention(*(each.float() for each in (query, *caches[0])), mask)
+    exact = attention(query.float(), caches[0][0].float(), caches[0][1].float(), mask)
     for name in ("library", "inductile"):
         torch._dynamo.reset()
         run = attention if name == "library" else torch.compile(attention, backend="inductile", dynamic=False)
-        for each in caches[:3]:
-            found = run(query, *each, mask)
-        found = run(query, *caches[0], mask)
+        for key, value in reversed(caches[:3]):
+            found = run(query, key, value, mask)
         row |= {f"{name} error": float((found.float() - exact).norm() / exact.norm())}
         if device == "cuda":
-            row[name] = round(recorded(lambda: [run(query, *each, mask) for each in caches]) / count, 2)  # noqa: B023
+            row[name] = round(recorded(lambda: [run(query, key, value, mask) for key, value in caches]) / count, 2)  # noqa: B023
     return row
 
 

@@ -41,7 +41,7 @@ def configs() -> dict[str, Callable[[], Any] | None]:
         "bf16": None,
         "int8": q.Int8WeightOnlyConfig,
         "int8 dynamic": q.Int8DynamicActivationInt8WeightConfig,
-        "float8": q.Float8WeightOnlyConfig,
+        "float8": lambda: q.Float8WeightOnlyConfig(),
         "float8 dynamic, rows": lambda: q.Float8DynamicActivationFloat8WeightConfig(granularity=PerRow()),
         "int4, tiles": lambda: q.Int4WeightOnlyConfig(128, int4_packing_format=tiles),
         "int4 in bytes, 128": lambda: q.IntxWeightOnlyConfig(weight_dtype=int4, granularity=PerGroup(128)),
@@ -78,7 +78,7 @@ def _measured(config: str, rows: int, who: str, device: str, small: bool) -> dic
     if how is not None:
         quantize_(integer, how())
     name, _, loops = who.partition(", ")
-    options = {"loop_products": True} if loops else None
+    options: dict[str, Any] | None = {"loop_products": True} if loops else None
     call = integer if who == "eager" else torch.compile(integer, backend=name, dynamic=False, options=options)
     begun = time.perf_counter()
     with torch.no_grad():
@@ -115,7 +115,7 @@ def _on_gpu(call: Callable[[], Any]) -> dict[str, Any]:
             with profile(activities=[ProfilerActivity.CUDA]) as profiler:
                 call()
                 torch.cuda.synchronize()
-            events = [event for event in profiler.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+            events = [event for event in profiler.events() or [] if event.device_type.name == "CUDA"]
             least, count = min(least, sum(event.device_time for event in events)), len(events)
     return {"us": round(least, 1), "kernels": count, "MiB": round(taken, 1)}
 

@@ -98,7 +98,7 @@ def configs() -> dict[str, Callable[[], Any]]:
         "int4 in bytes, 32": lambda: q.IntxWeightOnlyConfig(weight_dtype=int4, granularity=PerGroup(32)),
         "int4 in bytes, rows": lambda: q.IntxWeightOnlyConfig(weight_dtype=int4),
         "int4, int8 dynamic": lambda: q.Int8DynamicActivationIntxWeightConfig(weight_dtype=int4),
-        "float8": q.Float8WeightOnlyConfig,
+        "float8": lambda: q.Float8WeightOnlyConfig(),
         "float8 of 5 bits": lambda: q.Float8WeightOnlyConfig(weight_dtype=torch.float8_e5m2),
         "float8 dynamic": lambda: float8(granularity=PerTensor()),
         "float8 dynamic, rows": lambda: float8(granularity=PerRow()),

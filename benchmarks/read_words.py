@@ -20,5 +20,5 @@ def add_up(memory: Any, words: int, warps: int) -> torch.Tensor:
     """Sums of so many words each."""
     x = memory.view(torch.float32)
     out = torch.empty(x.numel() // words, dtype=torch.float32, device=x.device)
-    _sums[(out.numel(),)](x, out, words, num_warps=warps)
+    _sums[(out.numel(),)](x, out, words, num_warps=warps)  # pyright: ignore[reportCallIssue]
     return out

@@ -101,9 +101,10 @@ def _integer_factors(node: Node) -> Sequence[Any] | None:
     """The factors of `out_dtype(aten.mm, int32, ...)` where they are of 8 bits, which `aten._int_mm` means too."""
     if node.target is not torch.ops.higher_order.out_dtype or tuple(node.args[:2]) != _OF_INTEGERS:
         return None
-    metas = [_meta_of(arg) for arg in node.args[2:]]
+    factors = [arg for arg in node.args[2:] if isinstance(arg, Node)]
+    metas = [_meta_of(factor) for factor in factors]
     is_bytes = all(isinstance(meta, torch.Tensor) and meta.dtype == torch.int8 for meta in metas)
-    return node.args[2:] if len(metas) == 2 and is_bytes else None
+    return factors if len(metas) == 2 and is_bytes else None
 
 
 _OF_INTEGERS = (torch.ops.aten.mm.default, torch.int32)
@@ -158,7 +159,7 @@ class NodeImporter:
         location = location_of(node)
         found = overload(node.target)
         if (factors := _integer_factors(node)) is not None:
-            args = dict(zip(("self", "mat2"), map(self.value_of, factors), strict=True))
+            args: dict[str, Any] = dict(zip(("self", "mat2"), map(self.value_of, factors), strict=True))
             op: Operation = AtenOp.of("aten._int_mm", args, types, location, binds)
         elif found is not None and not _lacks_tensor(found[0], node):
             op = self._aten_op(*found, node, types, location, binds)

@@ -301,7 +301,7 @@ class _Walk:
         callee = op.properties["callee"]
         assert isinstance(callee, SymbolRefAttr)
         called = self.functions.get(callee.root_reference.data)
-        if type(called) is not _FUNCTION_CALLS[type(op)] or callee.nested_references.data:
+        if called is None or type(called) is not _FUNCTION_CALLS[type(op)] or callee.nested_references.data:
             return False
         if ("kept" in op.properties) != ("kept" in called.properties):
             return False

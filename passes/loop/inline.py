@@ -392,8 +392,8 @@ def _is_shifted(site: Site) -> bool:
 
 def _computed_apart(around: list[tuple[str, Expr]], site: Site) -> list[tuple[str, Expr]]:
     """The axes around a site without those that the index ignores and one tile for matrix units covers."""
-    tile = chosen_tile(nest_of(site.block)) or ()
-    if len(tile) < LEAST_OF_TILE:
+    tile = chosen_tile(nest_of(site.block))
+    if tile is None or len(tile) < LEAST_OF_TILE:
         return around
     seen = frozenset[str]().union(*(e.free_symbols for e in site.index))
     return [(name, size) for name, size in around if name in seen or (size.as_int() or tile[0] + 1) > tile[0]]

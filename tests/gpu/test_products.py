@@ -111,10 +111,11 @@ def test_floats_of_8_bits(rows: int, fast: bool) -> None:
     a, b = torch.rand(rows, 1, device="cuda") + 0.5, torch.rand(1, 512, device="cuda") + 0.5
 
     def product() -> torch.Tensor:
-        return torch._scaled_mm(x, w, a, b, out_dtype=torch.bfloat16, use_fast_accum=fast).relu()
+        return torch.ops.aten._scaled_mm(x, w, a, b, out_dtype=torch.bfloat16, use_fast_accum=fast).relu()
 
     exact = ((x.double() @ w.double()) * a * b).relu()
-    for options in ({}, {"loop_products": True}):
+    choices: list[dict[str, Any]] = [{}, {"loop_products": True}]
+    for options in choices:
         torch._dynamo.reset()
         run = torch.compile(product, backend="inductile", options=options)
         _check([run()], [product()], [exact])

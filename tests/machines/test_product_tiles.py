@@ -35,7 +35,7 @@ def test_more_programs_prefer_larger_tiles() -> None:
 def test_smaller_tiles_behind_whole_waves() -> None:
     """22 of 25 rows of 6 tiles are a wave of 132; 128 rows more are none."""
     waves = Waves.of(3136, 768, (128, 128), 132)
-    assert waves == Waves(2816, 320, 1)
+    assert waves is not None and waves == Waves(2816, 320, 1)
     assert Waves.of(2816, 768, (128, 128), 132) is None and Waves.of(1024, 768, (128, 128), 132) is None
     pace = next(each for each in TILES if (each.rows, each.columns, each.resident) == (128, 128, 0))
     found = best_behind(pace, 3136, 768, 3072, 132, False)

@@ -37,7 +37,7 @@ def test_one_query(keys: int, kernels: int) -> None:
     wide = [
         each.double().repeat_interleave(2 // each.shape[1] * 2 if each is not query else 1, 1) for each in given[:3]
     ]
-    exact = torch.nn.functional.scaled_dot_product_attention(*wide, bias.double())
+    exact = torch.nn.functional.scaled_dot_product_attention(wide[0], wide[1], wide[2], bias.double())
     for run in (build(module), lambda given: run_module(module, given)):
         (got,) = run(list(given))
         assert got.shape == query.shape and (got.double() - exact).norm() <= 4e-3 * exact.norm()
