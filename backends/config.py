@@ -115,7 +115,7 @@ class Config:
         "auto",
         "compute matrix products, and attention written op by op, by kernels of ours, which fuse with what is around "
         "them: 'auto' where they were measured to be faster, 'always' (True), or 'never' (False); on a GPU they run at "
-        "0.91 of the library's pace, 1.09 with an epilogue, on a CPU at an eighth to a half of it",
+        "0.92 of the library's pace, 1.10 with an epilogue, on a CPU at an eighth to a half of it",
         ("auto", "always", "never"),
         synonyms={True: "always", False: "never"},
     )

@@ -17,8 +17,8 @@ func.func @faster(%x: !aten.tensor<192x512x64xbf16, device = "cuda:0">, %w: !ate
 // CHECK-LABEL: @faster
 // CHECK: %0 = aten.bmm(%x, %w) {implementation = "nest", tile = array<i64: 64, 64, 64, 4, 6>, chosen_for = "{{.*}}", precision = "bf16"}
 // CHECK: %2 = aten.bmm(%x, %w) :
-// REMARK: passed: aten.bmm: a nest, which was faster for product 192x512x512x64 bf16 with add, add, relu library=107.4 nest=63.8
-// REMARK: missed: aten.bmm: the library, which was faster for product 192x512x512x64 bf16 library=36.4 nest=40.1
+// REMARK: passed: aten.bmm: a nest, which was faster for product 192x512x512x64 bf16 with add, add, relu library=106.9 nest=63.6
+// REMARK: missed: aten.bmm: the library, which was faster for product 192x512x512x64 bf16 library=34.9 nest=39.4
 // GIVEN-LABEL: @faster
 // GIVEN-NEXT: aten.bmm(%x, %w) :
 // GIVEN-LABEL: @seen
