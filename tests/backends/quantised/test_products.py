@@ -234,6 +234,23 @@ def test_what_is_packed_follows_the_weight_and_its_zero_points(is_image: bool) -
             torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.skipif(not has_packed_products(), reason="this torch has no oneDNN")
+@pytest.mark.parametrize(("is_image", "is_dynamic"), [(True, False), (False, False), (False, True)])
+def test_dynamic_sizes_multiply_integers(is_image: bool, is_dynamic: bool) -> None:
+    """Numbers of images and of rows come and go; a weight is packed for the first ones and for all others."""
+    model, x = _Layers(127, is_image, is_dynamic), _input(is_image)
+    torch._dynamo.reset()
+    REPORTS.clear()
+    compiled = torch.compile(model, backend="inductile", dynamic=True, options={"integer_products": "floats"})
+    for count in (2, 5, 3, 2):
+        given = torch.cat([x] * 3)[:count]
+        got, expected = compiled(given), model(given)
+        assert got.stride() == expected.stride()
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
+    (report,) = REPORTS
+    assert report.aten_calls and all(name.startswith("inductile::") for name in report.aten_calls)
+
+
 def test_images_in_channels_last_and_empty_ones() -> None:
     model, x = _Layers(127, is_image=True), _input(True)
     for each in (x.contiguous(memory_format=torch.channels_last), x[:0]):
