@@ -126,11 +126,10 @@ def rounded(value: float | int, element: Attribute) -> float:
 
 
 def reciprocal(value: float, element: Attribute) -> float:
-    """1 / value, both in the type that values of a floating-point type are computed in: float32, or float64."""
-    number = value if element == F64 else _packed("f", value)
-    if number == 0 or math.isnan(number):
-        return math.copysign(math.inf, number) if number == 0 else number
-    return 1 / number if element == F64 else _packed("f", 1 / number)
+    """1 / value, rounded to the type that values of a floating-point type are computed in: float32, or float64."""
+    if value == 0 or math.isnan(value):
+        return math.copysign(math.inf, value) if value == 0 else value
+    return 1 / value if element == F64 else _packed("f", 1 / value)
 
 
 def _packed(format_: str, number: float) -> float:

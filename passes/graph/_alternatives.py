@@ -41,7 +41,9 @@ class Alternative:
 
 
 def is_fused(op: Operation) -> bool:
-    """Whether an op is a library's attention, or its gradients."""
+    """Whether an op is a library's attention, or its gradients, which are a plain call where some of them are none."""
+    if isinstance(op, CallOp):
+        return op.target.startswith(f"aten::{_FUSED}")
     return isinstance(op, AtenOp) and op.packet.startswith(_FUSED)
 
 
@@ -75,7 +77,8 @@ def _may_go(op: Operation) -> bool:
     """Whether an op does nothing but compute. The library's attention draws numbers only for what it drops."""
     if isinstance(op, AtenOp) and op.packet.startswith(_FUSED):
         return op.arg("dropout_p") == 0.0
-    return (isinstance(op, CallOp) and op.target in _OF_FUNCTIONS) or not has_side_effect(op)
+    is_pure_call = isinstance(op, CallOp) and (op.target in _OF_FUNCTIONS or is_fused(op))
+    return is_pure_call or not has_side_effect(op)
 
 
 def alternative_of(either: CallOp, groups: Sequence[Group], order: Mapping[Operation, int]) -> Alternative | None:

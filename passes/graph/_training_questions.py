@@ -103,16 +103,14 @@ def _both_ways(way: CallOp, late: Collection[SSAValue]) -> set[Operation] | None
 
 
 def _may_be_inside(op: Operation) -> bool:
-    if not isinstance(op, AtenOp) or op.regions:
-        return False
-    return is_fused(op) or (is_pure(op) and not op.packet.startswith("convolution"))
+    return is_fused(op) or (isinstance(op, AtenOp) and not op.regions and is_pure(op))
 
 
 def _gradient_of(fused: AtenOp, late: Collection[SSAValue]) -> SSAValue | None:
     """What the backward of a library's attention is given as the gradient of its result."""
     users = {use.operation for result in fused.results for use in result.uses}
     for op in users:
-        if isinstance(op, AtenOp) and is_fused(op) and any(result in late for result in op.results):
+        if is_fused(op) and any(result in late for result in op.results):
             return next((value for value in operands_of(op) if value in late), None)
     return None
 

@@ -153,8 +153,8 @@ class _Splitter:
 
 
 def has_quotients(nest: Operation) -> bool:
-    """Whether the index of some load of a nest divides."""
-    return any(e.depth for load in loads_in(nest) for e in map_of(load).data)
+    """Whether the index of some load of a nest, or of what a scatter writes, divides."""
+    return any(e.depth for load in loads_in(nest) for e in map_of(load).data) or any(e.depth for e in _written(nest))
 
 
 def _reduces_in(op: Operation) -> Iterator[ReduceOp]:
@@ -181,7 +181,12 @@ def _exprs_in(region: Region) -> Iterator[Expr]:
 
 
 def _quotient_axes(op: Operation, ranges: Ranges) -> Iterator[tuple[str, Expr]]:
-    return _quotients(list(_exprs_in(op.regions[0])), cast(AxesAttr, op.properties["axes"]), ranges)
+    return _quotients([*_exprs_in(op.regions[0]), *_written(op)], cast(AxesAttr, op.properties["axes"]), ranges)
+
+
+def _written(op: Operation) -> Sequence[Expr]:
+    """The index of what a scatter writes; none for other ops."""
+    return op.map.data if type(op) is ScatterOp else ()
 
 
 def _quotients(exprs: Sequence[Expr], axes: AxesAttr, ranges: Ranges) -> Iterator[tuple[str, Expr]]:

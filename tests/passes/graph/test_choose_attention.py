@@ -16,9 +16,11 @@ from inductile.dialects.context import new_context
 from inductile.dialects.machine import set_targets
 from inductile.passes.common.choices import Question, timed_by
 from inductile.passes.graph.choose_products import ChooseProducts
+from inductile.passes.graph.choose_scores import ChooseScores
 from inductile.passes.printing import module_text
 from inductile.passes.remarks import collecting
 
+TRAINED = Path(inductile.__file__).parent / "tests/filecheck/passes/graph/choose_scores_of_calls.mlir"
 FILE = Path(inductile.__file__).parent / "tests/filecheck/passes/graph/choose_attention.mlir"
 
 
@@ -69,3 +71,22 @@ def test_candidates_are_one_way_each(number: int) -> None:
     (module,) = lowered.modules
     text = module_text(module)
     assert ("cudnn" in text, "softmax_sum" in text, "either" in text) == (number == 0, number == 1, False)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_training_is_one_question(number: int) -> None:
+    """A joint graph is asked about with the gradients of both ways, and each candidate computes one of them."""
+    module = Parser(new_context(), TRAINED.read_text()).parse_module()
+    set_targets(module, ["cuda:90"])
+    timer = _Saying(library=1.0)
+    with timed_by(timer):
+        ChooseScores(choices="measured").apply(new_context(), module)
+    assert "inductile::" not in module_text(module) and "cudnn_attention_backward" in module_text(module)
+    (question,) = timer.questions
+    assert "either_way" in question.text and question.text.count("of_way") == 6
+    lowered = MeasuringTimer(Config.resolve(None, {"max_autotune": True}))._lowered(
+        Asked.of(question), question.candidates[number]
+    )
+    forward, backward = map(module_text, lowered.modules)
+    assert ("cudnn" in forward, "cudnn" in backward) == (number == 0, number == 0)
+    assert ("softmax_sum" in forward, "map matrix" in backward) == (number == 1, number == 1)
