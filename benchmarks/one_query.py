@@ -37,8 +37,9 @@ def measure(batch: int, keys: int, device: str, count: int) -> dict[str, Any]:
     for name in ("library", "inductile"):
         torch._dynamo.reset()
         run = attention if name == "library" else torch.compile(attention, backend="inductile", dynamic=False)
-        for key, value in reversed(caches[:3]):
-            found = run(query, key, value, mask)
+        for key, value in caches[:3]:
+            run(query, key, value, mask)
+        found = run(query, caches[0][0], caches[0][1], mask)
         row |= {f"{name} error": float((found.float() - exact).norm() / exact.norm())}
         if device == "cuda":
             row[name] = round(recorded(lambda: [run(query, key, value, mask) for key, value in caches]) / count, 2)  # noqa: B023

@@ -60,7 +60,9 @@ def _discarded(model: nn.Module) -> list[str]:
 def test_discarded_weights_are_released() -> None:
     model, x = Folded().eval(), torch.randn(8, 48)
     view = torch.clone(cast(torch.Tensor, model.view))
-    storages = [weakref.ref(each.untyped_storage()) for each in (model.left, model.front[0].weight, model.scale)]
+    weights = cast(list[torch.Tensor], [model.left, model.front[0].weight, model.scale])
+    storages = [weakref.ref(each.untyped_storage()) for each in weights]
+    del weights
     torch.compiler.reset()
     run = torch.compile(model, backend="inductile", options=DISCARDING)
     with torch.no_grad():
