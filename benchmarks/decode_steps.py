@@ -23,7 +23,6 @@ from gpu import make_importable
 
 Options = dict[str, str]
 _OVERLAP = {"kernel-overlap-launches": "overlap-launches=true"}
-_AHEAD = {"kernel-overlap-launches": "overlap-launches=true read-ahead=true"}
 _APART = {"loop-repeat-rows": "repeat-rows=false"}
 #: way -> options of passes
 WAYS: dict[str, Options] = {
@@ -31,9 +30,8 @@ WAYS: dict[str, Options] = {
     "eager": {},
     "default": {},
     "overlap": _OVERLAP,
-    "ahead": _AHEAD,
     "apart": _APART,
-    "apart, ahead": _APART | _AHEAD,
+    "apart, overlap": _APART | _OVERLAP,
 }
 
 
