@@ -69,7 +69,7 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
     ranges = facts.ranges
     loops = {op: _loops_of(op) for op in ops_in(function) if type(op) in _ACCESSES}
     written = written_buffers(function.body.block)
-    inside = {type(op) for op, path in loops.items() if path and not _is_local(op)}
+    inside = {type(op) for op, path in loops.items() if path}
     keeps_numbers = inside == {kernel.LoadOp}
     counts: Counter[object] = Counter()
     reads: dict[object, list[tuple[kernel.LoadOp, Loop]]] = {}
@@ -97,12 +97,6 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
         once = (op for op, path in loops.items() if all(_is_whole(loop, ranges) for loop in path))
         found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
     return streamed | found
-
-
-def _is_local(op: Operation) -> bool:
-    """Whether an access is to what each program has for itself."""
-    kind = op.buffer.type if isinstance(op, _ACCESSES) else None
-    return isinstance(kind, kernel.BufferType) and kind.local
 
 
 def _is_for_all(op: Operation) -> bool:
