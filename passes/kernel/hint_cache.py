@@ -67,8 +67,7 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
     results (`streams`) it is the other way round for all else that is read.
     """
     ranges = facts.ranges
-    accesses = [op for op in ops_in(function) if isinstance(op, _ACCESSES) and not is_local(op.buffer)]
-    loops: dict[Operation, list[Loop]] = {op: _loops_of(op) for op in accesses}
+    loops = {op: _loops_of(op) for op in ops_in(function) if type(op) in _ACCESSES}
     written = written_buffers(function.body.block)
     inside = {type(op) for op, path in loops.items() if path}
     keeps_numbers = inside == {kernel.LoadOp}
@@ -93,7 +92,8 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
         elif counts[buffer] == len(all_reads) and _reads_whole_lines(op) and _is_large(op, facts):
             streamed |= {op: DROP for op, _ in all_reads} if _are_apart([op for op, _ in all_reads], ranges) else {}
     if found:
-        found |= {op: DROP for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path}
+        stores = [op for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path]
+        found |= {op: DROP for op in stores if not is_local(op.buffer)}
     if function.streams is not None and not keeps_numbers:
         once = (op for op, path in loops.items() if all(_is_whole(loop, ranges) for loop in path))
         found = {op: KEEP for op in once if _reads_neighbours(op) and op.operands[0] not in written} | found
