@@ -1,4 +1,4 @@
-"""Products of several rows with weights of 4 bits, unpacked where matrix units read them, in both interpreters."""
+"""Products of several rows with weights of 4 bits, unpacked where units read them, in both interpreters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from .products import Tensor, kernels_for_gpu
 
 #: small tiles, which leave something over
 SMALL = {
+    "loop_products": True,
     "pipeline": pipeline_string().replace(
         "kernel-map-products", "kernel-map-products{tile-columns=16 tile-depth=16 warps=1 stages=1}"
-    )
+    ),
 }
 
 
