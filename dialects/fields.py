@@ -30,12 +30,19 @@ from xdsl.irdl.operations import (
 )
 
 from .definitions import Holds, check_of
-from .quick_xdsl import OpMeta
 
 OpT = TypeVar("OpT", bound=IRDLOperation)
 _item = tuple.__getitem__  # that of xDSL's tuples of values is a call of Python
 _BEGINS: dict[tuple[bytes, int], tuple[int, ...]] = {}
 """Where each group of operands begins and the last one ends, by the bytes of their sizes and the width of one."""
+
+
+class OpMeta(ABCMeta):
+    """The class of classes of ops. `isinstance` looks at real subclasses alone, for no others are ever registered:
+    what `ABCMeta` does is a call of Python, and for a class that it has not met a walk over all subclasses."""
+
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
 
 
 def op_definition(cls: type[OpT]) -> type[OpT]:

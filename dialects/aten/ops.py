@@ -21,7 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ..access import segments
-from ..quick_xdsl import OpMeta
+from ..fields import OpMeta
 from .arguments import argument_attribute, default_attribute, default_value
 from .attributes import NONE, PresenceAttr
 from .op_syntax import parse_op, print_op
