@@ -35,8 +35,8 @@ def objection_to_sums(
     if not isinstance(target, GpuTarget) or not inner:
         return None
     counts = (parts[axis].count if axis in parts else groups.sizes[axis] for axis in alignment.parallel)
-    if (programs := estimates.product(counts)) * 2 < target.processors:
-        return f"only {programs} parts would run in parallel"
+    if objection := objection_to_parts(estimates.product(counts), target):
+        return objection
     if any(len(common(groups.axes_of(node)) & inner) > 1 for node in nodes):
         return "a row has more than one axis"
     lengths = [groups.sizes[axis].as_int() for axis in inner]
@@ -44,4 +44,14 @@ def objection_to_sums(
         return "a row does not fit a program"
     own = (common(groups.axes_of(node)) & inner for node, _ in found)
     elements = sum(estimates.product(groups.sizes[axis] for axis in each) for each in own)
+    return objection_to_length(elements, target)
+
+
+def objection_to_parts(programs: int, target: GpuTarget) -> str | None:
+    """Why so many parts, each one of which a program runs, keep too little of a GPU busy; a reason."""
+    return f"only {programs} parts would run in parallel" if programs * 2 < target.processors else None
+
+
+def objection_to_length(elements: int, target: GpuTarget) -> str | None:
+    """Why one program cannot keep so many sums; a reason."""
     return "the sums do not fit a program" if elements > target.most_sums else None

@@ -24,6 +24,7 @@ from ..remarks import remark
 from ._bodies import copy_slice, outside_values, substitute_axes
 from ._devices import target_of
 from ._identities import constant_identity, has_constants
+from ._parts import objection_to_length, objection_to_parts
 from ._splice import fresh_names
 from .assign_layouts import unit_dimension
 
@@ -108,10 +109,10 @@ class SplitReductions(LoopPass):
         """Parts of a sum of columns that the programs of another nest can compute beside its rows; 0 where none can."""
         columns = estimates.product(nest.axes.sizes)
         target = target_of(nest)
-        if not isinstance(target, GpuTarget) or not may_join_rows(nest, reduce, columns, target.most_sums):
+        if not isinstance(target, GpuTarget) or not may_join_rows(nest, reduce, columns, target):
             return 0
         parts = min(length // MIN_ROWS, JOINED_PARTS * max(JOINED_COLUMNS // columns, 1))
-        return parts if parts > JOINED_PARTS // 2 else 0
+        return parts if parts > JOINED_PARTS // 2 and objection_to_parts(parts, target) is None else 0
 
     def wanted_parts(self, nest: GenerateOp, reduce: ReduceOp, length: int, estimates: Sizes) -> int:
         """Parts for each element; below two when the reduction is better left whole."""
@@ -218,12 +219,16 @@ MIN_COLUMNS = 128
 MOST_VALUES = 16
 
 
-def may_join_rows(nest: GenerateOp, reduce: ReduceOp, columns: int, most_sums: int) -> bool:
-    """Whether a program that has a row at hand can sum columns too, at most so many, and another nest has such ones."""
+def may_join_rows(nest: GenerateOp, reduce: ReduceOp, columns: int, target: GpuTarget) -> bool:
+    """Whether a program that has a row at hand can sum columns too, and another nest has such rows for `loop-fuse`."""
     sums = all(name.data == "sum" for name in reduce.combiners)
     floats = all(isinstance(result.type, Float32Type) for result in reduce.results)
     alone = sum(type(op) is ReduceOp for op in nest.body.block.ops) == 1
-    if not (sums and floats and alone) or columns < MIN_COLUMNS or columns * len(reduce.results) > most_sums:
+    if (
+        not (sums and floats and alone)
+        or columns < MIN_COLUMNS
+        or objection_to_length(columns * len(reduce.results), target)
+    ):
         return False
     if not nest.axes.data or nest.axes.sizes[-1].as_int() != columns:
         return False
