@@ -20,10 +20,10 @@ from .eager import HOST, ON_GPU, ON_HOST, EagerKernels, eager, in_host_memory
 from .family import Family, Library, TritonNeeds
 from .lookup import TARGETS, default_target, is_described, library_of, target_named, targets_of_device
 from .target import CpuTarget, GpuTarget, Target
-from .tuned import Blocks
+from .tuned import Blocks, ChainTiles
 
 __all__ = [
-    "HOST", "ON_GPU", "ON_HOST", "TARGETS", "Blocks", "CpuTarget", "EagerKernels", "Family", "GpuTarget", "Library",
-    "Target", "TritonNeeds", "default_target", "eager", "in_host_memory", "is_described", "library_of", "target_named",
-    "targets_of_device",
+    "HOST", "ON_GPU", "ON_HOST", "TARGETS", "Blocks", "ChainTiles", "CpuTarget", "EagerKernels", "Family",
+    "GpuTarget", "Library", "Target", "TritonNeeds", "default_target", "eager", "in_host_memory", "is_described",
+    "library_of", "target_named", "targets_of_device",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from ..records import dataclass
 from .family import Family
 from .nests import MeasuredNest
 from .products import FewRows, ProductRates, RowSums
-from .tuned import Blocks
+from .tuned import Blocks, ChainTiles
 
 _NONE: Mapping[int, float] = MappingProxyType({})
 _ATOMICS: Mapping[str, int] = MappingProxyType({"integer": 32, "sum": 16, "extremum": 32})
@@ -129,6 +129,7 @@ class GpuTarget(Description):
     nests:         products and attention on matrix units beside the library, measured
     overlaps:      whether a launch may begin before the one in front has ended, and wait in the kernel
     blocks:        tiles of its programs, tuned
+    chains:        tiles of chained products, tuned
     """
 
     warp: int = 32
@@ -152,6 +153,7 @@ class GpuTarget(Description):
     nests: tuple[MeasuredNest, ...] = field(default=(), repr=False)
     overlaps: bool = field(default=False, repr=False)
     blocks: Blocks = field(default=Blocks(), repr=False)
+    chains: ChainTiles = field(default_factory=ChainTiles, repr=False)
 
     @property
     def needs_many_rows(self) -> bool:

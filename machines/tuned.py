@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
+from types import MappingProxyType
+
 from ..records import dataclass
 
 
@@ -40,3 +44,36 @@ class Blocks:
     program_bytes: int = 8192
     edge_bytes: int = 128
     warps: int = 0
+
+
+#: rows, elements a step, warps and stages of a program, by the columns and the depth that it is for, at most
+WidthTiles = Mapping[int, tuple[int, int, int, int]]
+_WEIGHED = MappingProxyType({64: (128, 64, 4, 3), 128: (128, 64, 8, 3), 256: (64, 64, 8, 2)})
+_MASKED = MappingProxyType({**_WEIGHED, 128: (64, 64, 4, 3)})
+_CHAINED = MappingProxyType({64: (64, 64, 4, 3), 128: (64, 64, 4, 2), 256: (64, 32, 8, 1)})
+_SINGLE = MappingProxyType({**_CHAINED, 128: (128, 64, 8, 3)})
+
+
+@dataclass(frozen=True)
+class ChainTiles:
+    """Tiles of sums of products whose factors are made of products, as attention is, where nobody chose others.
+
+    Those that stand here were tuned on an H200 with `benchmarks/loop_attention.py`, heads of 64 and 128.
+
+    weighed:   of sums that a softmax weighs
+    masked:    the same where some scores are hidden: smaller tiles have more steps that are left out
+    chained:   of other such sums, as those of gradients
+    single:    the same where one product is summed, so that fewer registers are taken, and rows are many
+    many_rows: rows for each processor that are many: two programs of the larger tile
+    """
+
+    weighed: WidthTiles = field(default_factory=lambda: _WEIGHED, repr=False)
+    masked: WidthTiles = field(default_factory=lambda: _MASKED, repr=False)
+    chained: WidthTiles = field(default_factory=lambda: _CHAINED, repr=False)
+    single: WidthTiles = field(default_factory=lambda: _SINGLE, repr=False)
+    many_rows: int = 256
+
+    @staticmethod
+    def of(tiles: WidthTiles, longest: int) -> tuple[int, int, int, int]:
+        """The tile for so many columns, or so much depth."""
+        return next((tile for width, tile in tiles.items() if longest <= width), [*tiles.values()][-1])

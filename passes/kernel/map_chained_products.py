@@ -114,24 +114,15 @@ class ChainNest(RowsNest):
         return (*self.batch, self.rows) if self.columns is None else (*self.batch, self.rows, self.columns)
 
 
-#: rows for each processor that are many: two programs of the larger tile
-_MANY_ROWS = 256
-#: rows, step, warps, stages by the columns and depth that they are for
-_TILES = {64: StepTile(64, 64, 4, 3), 128: StepTile(64, 64, 4, 2), 256: StepTile(64, 32, 8, 1)}
-
-
-#: the same where one product is summed, so that fewer registers are taken, and rows are many
-_TILES_OF_ONE = {**_TILES, 128: StepTile(128, 64, 8, 3)}
-
-
 def chain_tile(nest: ChainNest, sizes: Sizes, target: GpuTarget) -> StepTile:
     """A tile by the columns and depth; smaller where there are few rows."""
     columns = 0 if nest.columns is None else sizes.trips(nest.columns)
     longest = max(columns, *(sizes.trips(op) for op in nest.inner), 16)
     is_one = nest.columns is not None and sum(len(op.results) for op in nest.sums) == 1
     rows = prod(sizes.trips(loop) for loop in (*nest.batch, nest.rows))
-    tiles = _TILES_OF_ONE if is_one and rows >= _MANY_ROWS * target.processors else _TILES
-    tile = next((tile for width, tile in tiles.items() if longest <= width), tiles[256])
+    tiles = target.chains
+    is_many = is_one and rows >= tiles.many_rows * target.processors
+    tile = StepTile(*tiles.of(tiles.single if is_many else tiles.chained, longest))
     if isinstance(nest.element, Float32Type):
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 1)
     return tile.within(nest, nest.sums, sizes)

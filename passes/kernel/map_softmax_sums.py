@@ -152,13 +152,6 @@ def _along(value: SSAValue, columns: kernel.ForOp) -> SSAValue:
     return value
 
 
-#: rows, step, warps, stages by the columns and depth that they are for
-_TILES = {64: StepTile(128, 64, 4, 3), 128: StepTile(128, 64, 8, 3), 256: StepTile(64, 64, 8, 2)}
-
-#: the same where some scores are hidden: smaller tiles have more steps that are left out
-_TILES_UNDER_MASKS = {**_TILES, 128: StepTile(64, 64, 4, 3)}
-
-
 #: registers of a thread beside those of tiles, and of all those that it should take of the 255 that there are
 _OTHER_REGISTERS, _MOST_REGISTERS = 60, 248
 #: registers for an element of the scores: itself and its weight in 16 bits
@@ -172,9 +165,9 @@ _SIDE_BY_SIDE = 4
 def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile:
     """A tile by the size of the heads; smaller where there are few rows, and where a thread had too few registers."""
     longest = max(sizes.trips(nest.columns), *(sizes.trips(op) for op in nest.inner), 16)
-    width = next((width for width in _TILES if longest <= width), 256)
     is_masked = any(isinstance(op, arith.SelectOp) for total in nest.sums for op in total.body.block.ops)
-    tile = (_TILES_UNDER_MASKS if is_masked else _TILES)[width]
+    tiles = target.chains
+    tile = StepTile(*tiles.of(tiles.masked if is_masked else tiles.weighed, longest))
     if isinstance(nest.parts[0].element, Float32Type):
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 2)
     width = max(16, power_above(sizes.trips(nest.columns)))
