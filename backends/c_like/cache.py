@@ -26,7 +26,7 @@ BUILD, _PARTIAL = "build-", ".tmp-"
 #: seconds after which such things are what a killed process left
 _LEFTOVER = 24 * 60 * 60
 #: what a disk answers that takes no more
-_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
+_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR})
 
 
 def cache_dir(part: str) -> Path:
@@ -159,7 +159,7 @@ def find_entry(folder: Path, key: str, trusted: set[Path]) -> tuple[Path, str] |
     path = folder / f"{key}.json"
     try:
         text = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):  # the folder that stands in its place is told when it is written
         return None
     try:
         entry = json.loads(text)

@@ -147,6 +147,17 @@ def test_a_disk_that_takes_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert not list(folder.glob("build-*"))
 
 
+def test_a_folder_in_the_place_of_an_entry_is_told(folder: Path) -> None:
+    check(21.0)
+    (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
+    entry.unlink()
+    entry.mkdir()
+    library.warn_of_refusal.cache_clear()
+    with pytest.warns(UserWarning, match=f"kernels are not kept.*{os.strerror(errno.EISDIR)}"):
+        check(21.0)
+    check(21.0)
+
+
 def test_an_entry_cannot_name_a_library_elsewhere(folder: Path, tmp_path: Path) -> None:
     check(7.0)
     (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
