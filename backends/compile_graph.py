@@ -37,6 +37,7 @@ from .compiled import CompiledGraph, GraphReport, keep_report
 from .config import Config
 from .discarding import discard_weights
 from .foreign_lowerings import operators_of, tell_of_foreign_lowerings
+from .frame_stack import with_stack_room
 from .freezing import freeze, with_freezing
 from .generators import load_generators
 from .graphs.recording import Recording
@@ -55,6 +56,7 @@ from .trace import BoxedFunction, Trace
 log = logging.getLogger(__name__)
 
 
+@with_stack_room
 def compile_graph(
     graph: torch.fx.GraphModule,
     inputs: Sequence[Any],

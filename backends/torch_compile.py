@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .config import Config
+from .frame_stack import with_stack_room
 from .graph_cache.front import GraphSession, through_cache
 from .registration import withdraw
 from .torch_bisector import bisected
@@ -47,6 +48,7 @@ class InductileBackend:
         with bisected():
             return self.compile(graph, example_inputs, config)
 
+    @with_stack_room
     def compile(self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any], config: Config) -> CompiledFunction:
         """The same for a configuration that has been resolved."""
         with no_garbage_collection():
