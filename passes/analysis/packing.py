@@ -56,9 +56,18 @@ def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[aten.Cal
     return pack, own_call(op, "packed_product", args, op.results[0].type)
 
 
-def own_call(op: Operation, name: str, args: Sequence[Any], type_: Attribute) -> aten.CallOp:
+def packed_recurrence(op: AtenOp, matrices: Sequence[SSAValue]) -> tuple[aten.CallOp, aten.CallOp]:
+    """What packs both matrices of an `aten.mkldnn_rnn_layer`, and the layer with what it makes; it has no workspace."""
+    how = [op.arg(name) for name in ("hidden_size", "reverse", "has_biases", "batch_first")]
+    pack = own_call(op, "packed_recurrent_matrices", [*matrices, *how], *(matrix.type for matrix in matrices))
+    x, _, _, *others = op.operands
+    args = [x, *pack.results, *others, *how]
+    return pack, own_call(op, "packed_lstm", args, *(result.type for result in list(op.results)[:3]))
+
+
+def own_call(op: Operation, name: str, args: Sequence[Any], *types: Attribute) -> aten.CallOp:
     """A call of one of our operators where an op stands."""
-    return aten.CallOp.of(f"inductile::{name}", args, {}, [type_], op.location, pure=True)
+    return aten.CallOp.of(f"inductile::{name}", args, {}, types, op.location, pure=True)
 
 
 def move_to_kept(function: FuncOp, block: Block, ops: Sequence[Operation]) -> None:

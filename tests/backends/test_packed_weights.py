@@ -139,3 +139,27 @@ def test_equal_layers_are_compiled_once_with_packed_weights(dtype: torch.dtype) 
         finally:
             torch.backends.mha.set_fastpath_enabled(True)
     assert report.aten_calls["inductile::packed_product"] == 16
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("made", [{}, {"bidirectional": True, "batch_first": True}, {"bias": False, "num_layers": 1}])
+@torch._dynamo.config.patch(allow_rnn=True)
+def test_layers_of_an_lstm(dtype: torch.dtype, made: dict[str, Any]) -> None:
+    model = nn.LSTM(24, 40, **{"num_layers": 2, **made}).eval().to(dtype)
+    layers = model.num_layers * (1 + model.bidirectional)
+    compiled = _compiled(model)
+    with torch.no_grad():
+        for states in (False, True):
+            x, state = torch.randn(5, 7, 24).to(dtype), torch.randn(layers, 5 if model.batch_first else 7, 40).to(dtype)
+            given = ((state, state.cos()),) if states else ()
+            found, eager = compiled(x, *given), model(x, *given)
+            for ours, theirs in zip((found[0], *found[1]), (eager[0], *eager[1]), strict=True):
+                torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+                assert ours.stride() == theirs.stride()
+        before = compiled(x)[0]
+        model.get_parameter("weight_hh_l0").mul_(2)
+        assert not torch.equal(compiled(x)[0], before)
+        assert torch.equal(compiled(x)[0], model(x)[0])
+        (report,) = inductile.explain(model, options=OPTIONS)(x).reports
+    assert report.aten_calls["inductile::packed_lstm"] == layers
+    assert report.once["inductile::packed_recurrent_matrices"] == layers
