@@ -22,7 +22,7 @@ import torch
 
 _NAMESPACE = "inductile"
 _LIBRARY = torch.library.Library(_NAMESPACE, "FRAGMENT")
-_WINDOW = "int[] stride, int[] padding, int[] dilation, int groups"
+_WINDOW = "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups"
 _LIBRARY.define("packed_matrix(Tensor matrix, int rows) -> Tensor")
 _LIBRARY.define(f"packed_filter(Tensor weight, {_WINDOW}, int[] size) -> Tensor")
 _LIBRARY.define("packed_product(Tensor x, Tensor matrix, Tensor? bias) -> Tensor")
@@ -41,7 +41,7 @@ def packed_elements() -> tuple[str, ...]:
     """The elements of weights that oneDNN can arrange on this machine, by their names in the IR."""
     names = (
         "_linear_pointwise", "_reorder_linear_weight", "_convolution_pointwise", "_reorder_convolution_weight",
-        "_reorder_mkldnn_rnn_layer_weight",
+        "_convolution_transpose_pointwise", "_reorder_convolution_transpose_weight", "_reorder_mkldnn_rnn_layer_weight",
     )  # fmt: skip
     known = all(torch._C._jit_get_schemas_for_operator(f"mkldnn::{name}") for name in names)
     if not known or not torch.backends.mkldnn.is_available():
@@ -73,12 +73,12 @@ def _product(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -
 
 def _convolution(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], groups: int, activation: str, other: torch.Tensor | None,
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, activation: str,
+    other: torch.Tensor | None,
 ) -> torch.Tensor:  # fmt: skip
-    none = [0] * len(stride)
-    made = torch.ops.aten.convolution(x, weight, bias, stride, padding, dilation, False, none, groups)
+    made = torch.ops.aten.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     made = _ACTIVATIONS[activation](made if other is None else made + other)
-    return made.contiguous(memory_format=torch.channels_last)
+    return made.movedim(1, -1).contiguous().movedim(-1, 1)
 
 
 def _recurrent_matrices(inputs: torch.Tensor, hidden: torch.Tensor, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -121,11 +121,21 @@ def pack_matrix(matrix: torch.Tensor, rows: int) -> torch.Tensor:
     return torch.ops.mkldnn._reorder_linear_weight.default(matrix.t(), rows)
 
 
+_LINES = 3
+"""Dimensions of a batch of images of one dimension with channels."""
+
+
 def pack_filter(
-    weight: torch.Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
-    size: Sequence[int],
+    weight: torch.Tensor, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], transposed: bool,
+    output_padding: Sequence[int], groups: int, size: Sequence[int],
 ) -> torch.Tensor:  # fmt: skip
-    """The weight of a convolution as oneDNN reads it."""
+    """The weight of a convolution as oneDNN reads it, of a line as that of an image of one row."""
+    if weight.dim() == _LINES:
+        weight, size = weight.unsqueeze(2), (*size[:2], 1, size[2])
+        stride, padding, dilation, output_padding = (1, *stride), (0, *padding), (1, *dilation), (0, *output_padding)
+    if transposed:
+        pack = torch.ops.mkldnn._reorder_convolution_transpose_weight.default
+        return pack(weight, padding, output_padding, stride, dilation, groups, size)
     return torch.ops.mkldnn._reorder_convolution_weight.default(weight, padding, stride, dilation, groups, size)
 
 
@@ -136,9 +146,17 @@ def multiply_packed(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | 
 
 def convolve_packed(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], groups: int, activation: str = "none", other: torch.Tensor | None = None,
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, activation: str = "none",
+    other: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """A convolution with what `pack_filter` made; channels last."""
+    if x.dim() == _LINES:
+        window = ((1, *stride), (0, *padding), (1, *dilation), transposed, (0, *output_padding), groups)
+        other = None if other is None else other.unsqueeze(2)
+        return convolve_packed(x.unsqueeze(2), weight, bias, *window, activation, other).squeeze(2)
+    if transposed:
+        call = _entry("_convolution_transpose_pointwise", "default")
+        return call(x, weight, bias, padding, output_padding, stride, dilation, groups, activation, [], "")
     window = (padding, stride, dilation, groups)
     if other is None:
         return _entry("_convolution_pointwise", "default")(x, weight, bias, *window, activation, [], "")

@@ -14,6 +14,7 @@ from ...dialects import aten
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import torch_name, type_of
 from ...dialects.raw import operands_of
+from ...dialects.sym import ONE
 from ...machines import HOST
 from ..common.copies import copy_op
 from .kept import add_kept_function, insert_kept_call, is_frozen, is_kept_call, is_kept_value
@@ -45,6 +46,35 @@ def is_small_product(op: AtenOp, sizes: Sizes) -> bool:
     if matrix.element != Float32Type():
         return elements < _LEAST
     return sizes.of(type_of(op.results[0]).shape[0]) * elements < _LEAST_WORK and elements < _LARGE_MATRIX
+
+
+#: float32 windows of one point, which ATen multiplies itself: multiplications that make up for the longer call, 15 us
+_LEAST_WORK_OF_POINTS = 1 << 23
+_PAGE = 4096
+
+
+def objection_to_packing(op: AtenOp, sizes: Sizes) -> str | None:
+    """Why the frozen weight of an `aten.convolution` stays as it is, whatever its images look like in memory."""
+    image, weight, result = (type_of(value) for value in (op.operands[0], op.operands[1], op.results[0]))
+    if any(size.as_int() is None for size in weight.shape):
+        return "sizes of its weight are not known"
+    if any(size.as_int() == 0 for type_ in (image, weight, result) for size in type_.shape):
+        return "it is empty"
+    rank, groups = len(weight.shape), op.arg("groups")
+    is_point = all(size is ONE for size in weight.shape[2:])
+    is_wide = result.element == Float32Type()
+    if is_wide and rank < _RANK_OF_VOLUMES and not op.arg("transposed") and groups == 1 and is_point:
+        points = sizes.product((result.shape[0], *result.shape[2:]))
+        return "it is too small" if points * sizes.product(weight.shape) < _LEAST_WORK_OF_POINTS else None
+    if rank == _RANK_OF_LINES and not op.arg("transposed"):
+        (stride,) = cast("tuple[int, ...]", op.arg("stride"))
+        row = stride * sizes.of(image.shape[1]) * (4 if is_wide else 2)
+        if row % _PAGE == 0 and sizes.of(weight.shape[2]) > stride:
+            return "rows of its windows would lie at one place of the cache"
+    return None
+
+
+_RANK_OF_LINES, _RANK_OF_VOLUMES = 3, 5
 
 
 def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[aten.CallOp, aten.CallOp]:

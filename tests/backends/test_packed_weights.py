@@ -69,6 +69,33 @@ def test_convolutions(dtype: torch.dtype, options: dict[str, Any]) -> None:
     assert report.once["inductile::packed_filter"] == 3
 
 
+_OTHER_DIMENSIONS: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "lines": (lambda: (nn.Conv1d(24, 40, 5, padding=2, stride=2), nn.Conv1d(40, 32, 3, dilation=3)), (3, 24, 61)),
+    "volumes": (lambda: (nn.Conv3d(8, 24, 3, padding=1), nn.Conv3d(24, 16, (1, 2, 3), stride=2)), (2, 8, 5, 9, 11)),
+    "transposed": (lambda: (nn.ConvTranspose2d(16, 24, 4, stride=2, padding=1),
+                            nn.ConvTranspose2d(24, 32, 3, stride=2, output_padding=1, groups=4)), (2, 16, 9, 7)),
+    "transposed lines": (lambda: (nn.ConvTranspose1d(16, 24, 8, stride=4), nn.Conv1d(24, 24, 3)), (2, 16, 21)),
+    "transposed volumes": (lambda: (nn.ConvTranspose3d(8, 16, 2, stride=2, bias=False), nn.Conv3d(16, 8, 2)),
+                           (1, 8, 3, 4, 5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", _OTHER_DIMENSIONS)
+def test_convolutions_of_other_dimensions(dtype: torch.dtype, case: str) -> None:
+    torch.manual_seed(0)
+    make, shape = _OTHER_DIMENSIONS[case]
+    first, last = make()
+    model = nn.Sequential(first, nn.SiLU(), last).eval().to(dtype)
+    compiled = _compiled(model)
+    with torch.no_grad():
+        for size in (shape, (shape[0] + 1, *shape[1:-1], shape[-1] + 2)):
+            x = torch.randn(size).to(dtype)
+            _compare(compiled(x), model(x), _exact(model, x))
+        (report,) = inductile.explain(model, options=OPTIONS)(torch.randn(shape).to(dtype)).reports
+    assert report.aten_calls["inductile::packed_convolution"] == 2
+
+
 def test_nan_stays_behind_relu() -> None:
     model = nn.Sequential(nn.Conv2d(8, 32, 3), nn.ReLU()).eval()
     x = torch.randn(2, 8, 9, 9)
