@@ -13,6 +13,7 @@ from ... import extensions
 from ...dialects import kernel, scalar
 from ...dialects.parametric import parametric
 from ...errors import UnsupportedError
+from ...passes.kernel.approximate import may_approximate
 from ..printing.code import LOOSE, PRODUCT, SUM, UNARY, Code, binary, call, compare
 from ..printing.operators import BITWISE, CMPF, CMPI, FLOAT_INFIX, LIBM, LIBM_OF_TWO
 from . import conversions
@@ -118,6 +119,12 @@ def special(op: Operation, v: list[Code], need: Needs, function: str, section: s
     """A function that the headers implement in double."""
     code = support(function, section)(op, v, need)
     return code if is_double(op.results[0].type) else cast("float", code)
+
+
+def _erf(op: Operation, v: list[Code], need: Needs) -> Code:
+    """Coarsely where a sum with one is rounded to few bits."""
+    name = "erf_coarse_f32" if may_approximate(op) else "erf_f32"
+    return support(name, name)(op, v, need)
 
 
 def _constant(op: Operation, v: list[Code], need: Needs) -> Code:
@@ -315,7 +322,7 @@ _MATH: dict[type[Operation], Rule] = {
     math.RsqrtOp: _rsqrt,
     math.RoundOp: _of_floats("round_away", "round_away"),
     math.ExpOp: by_width(support("exp_f32", "exp_f32"), libm("exp")),
-    math.ErfOp: by_width(support("erf_f32", "erf_f32"), libm("erf")),
+    math.ErfOp: by_width(_erf, libm("erf")),
     math.AbsIOp: _integer("wrap_abs", "wrap"),
     math.CountLeadingZerosOp: _count_zeros("leading_zeros"),
     math.CountTrailingZerosOp: _count_zeros("trailing_zeros"),

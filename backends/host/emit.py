@@ -314,14 +314,14 @@ def main_device(function: host.FuncOp) -> str:
 def _returns_one(op: AtenOp | CallOp) -> bool:
     """Whether the Python call returns the one result itself instead of a list or tuple."""
     if len(op.results) != 1 or isinstance(op, CallOp):
-        return is_own_product(op)
+        return len(op.results) == 1 and is_own_product(op)
     returns = op.schema.returns
     return len(returns) == 1 and not returns[0].is_list
 
 
 def _returns_tensors(op: AtenOp | CallOp) -> bool:
-    """Whether the Python call returns a tuple of just the results."""
+    """Whether the Python call returns a tuple, or a list, of just the results."""
     if isinstance(op, CallOp):
-        return False
+        return is_own_product(op)
     returns = op.schema.returns
     return 1 < len(returns) == len(op.results) and not any(r.is_list for r in returns)

@@ -14,6 +14,7 @@ from ...dialects import aten
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import torch_name, type_of
 from ...dialects.raw import operands_of
+from ...dialects.sym import ONE
 from ...machines import HOST
 from ..common.copies import copy_op
 from .kept import add_kept_function, insert_kept_call, is_frozen, is_kept_call, is_kept_value
@@ -47,6 +48,35 @@ def is_small_product(op: AtenOp, sizes: Sizes) -> bool:
     return sizes.of(type_of(op.results[0]).shape[0]) * elements < _LEAST_WORK and elements < _LARGE_MATRIX
 
 
+#: float32 windows of one point, which ATen multiplies itself: multiplications that make up for the longer call, 15 us
+_LEAST_WORK_OF_POINTS = 1 << 23
+_PAGE = 4096
+
+
+def objection_to_packing(op: AtenOp, sizes: Sizes) -> str | None:
+    """Why the frozen weight of an `aten.convolution` stays as it is, whatever its images look like in memory."""
+    image, weight, result = (type_of(value) for value in (op.operands[0], op.operands[1], op.results[0]))
+    if any(size.as_int() is None for size in weight.shape):
+        return "sizes of its weight are not known"
+    if any(size.as_int() == 0 for type_ in (image, weight, result) for size in type_.shape):
+        return "it is empty"
+    rank, groups = len(weight.shape), op.arg("groups")
+    is_point = all(size is ONE for size in weight.shape[2:])
+    is_wide = result.element == Float32Type()
+    if is_wide and rank < _RANK_OF_VOLUMES and not op.arg("transposed") and groups == 1 and is_point:
+        points = sizes.product((result.shape[0], *result.shape[2:]))
+        return "it is too small" if points * sizes.product(weight.shape) < _LEAST_WORK_OF_POINTS else None
+    if rank == _RANK_OF_LINES and not op.arg("transposed"):
+        (stride,) = cast("tuple[int, ...]", op.arg("stride"))
+        row = stride * sizes.of(image.shape[1]) * (4 if is_wide else 2)
+        if row % _PAGE == 0 and sizes.of(weight.shape[2]) > stride:
+            return "rows of its windows would lie at one place of the cache"
+    return None
+
+
+_RANK_OF_LINES, _RANK_OF_VOLUMES = 3, 5
+
+
 def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[aten.CallOp, aten.CallOp]:
     """What packs the right operand of an `aten.mm` or `aten.addmm`, and the product with what it makes."""
     *bias, left, _ = op.operands
@@ -56,9 +86,18 @@ def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[aten.Cal
     return pack, own_call(op, "packed_product", args, op.results[0].type)
 
 
-def own_call(op: Operation, name: str, args: Sequence[Any], type_: Attribute) -> aten.CallOp:
+def packed_recurrence(op: AtenOp, matrices: Sequence[SSAValue]) -> tuple[aten.CallOp, aten.CallOp]:
+    """What packs both matrices of an `aten.mkldnn_rnn_layer`, and the layer with what it makes; it has no workspace."""
+    how = [op.arg(name) for name in ("hidden_size", "reverse", "has_biases", "batch_first")]
+    pack = own_call(op, "packed_recurrent_matrices", [*matrices, *how], *(matrix.type for matrix in matrices))
+    x, _, _, *others = op.operands
+    args = [x, *pack.results, *others, *how]
+    return pack, own_call(op, "packed_lstm", args, *(result.type for result in list(op.results)[:3]))
+
+
+def own_call(op: Operation, name: str, args: Sequence[Any], *types: Attribute) -> aten.CallOp:
     """A call of one of our operators where an op stands."""
-    return aten.CallOp.of(f"inductile::{name}", args, {}, [type_], op.location, pure=True)
+    return aten.CallOp.of(f"inductile::{name}", args, {}, types, op.location, pure=True)
 
 
 def move_to_kept(function: FuncOp, block: Block, ops: Sequence[Operation]) -> None:

@@ -10,5 +10,5 @@ _NAMES = ("inductile::packed_", "inductile::quantised_", "inductile::requantised
 
 
 def is_own_product(op: Operation) -> bool:
-    """Whether an op calls one whose one result is memory of its own, and which keeps nothing that it was given."""
+    """Whether an op calls one whose results are memory of their own, and which keeps nothing that it was given."""
     return isinstance(op, CallOp) and op.target.startswith(_NAMES) and op.writes is None

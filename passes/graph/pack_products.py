@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Float32Type, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.aten import AtenOp
+from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import type_of
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, bounds
@@ -16,7 +16,14 @@ from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments
 from ..analysis.memory import Mutations
-from ..analysis.packing import ELEMENTS, is_packable, is_small_product, move_to_kept, packed_product
+from ..analysis.packing import (
+    ELEMENTS,
+    is_packable,
+    is_small_product,
+    move_to_kept,
+    packed_product,
+    packed_recurrence,
+)
 from ..analysis.sizes import Sizes
 from ..common.copies import copy_op
 from ..common.implementations import BLAS, IMPLEMENTATION, ONEDNN
@@ -34,7 +41,8 @@ class PackProducts(AtenPass):
                    matrices as arguments. What only layouts of the level loop allow is `loop-pack-weights`' to do.
     guarantee:     the same values, but for the order of sums. An `aten.mm` or `aten.addmm` whose right operand is a
                    frozen argument, a kept value, or a view of one becomes a call that reads what the kept function
-                   packs.
+                   packs. So does an `aten.mkldnn_rnn_layer`, a layer of an LSTM in one direction, both of whose
+                   matrices are such.
 
     packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"
     products:       who multiplies float32 matrices; these stay as they are where it is not oneDNN
@@ -47,6 +55,9 @@ class PackProducts(AtenPass):
     where @f_weights has
         %t = aten.t(%w) : U
         %p = aten.call pure "inductile::packed_matrix"(%t, ...) : U
+
+    Without it the library arranges the weights of a recurrent layer in each call: one core of an AMD EPYC, 650 to 650,
+    35 steps of 4 rows, ms without and with a packed weight: float32 13.0 and 9.9, bfloat16 8.2 and 4.8.
     """
 
     name = "graph-pack-products"
@@ -60,12 +71,12 @@ class PackProducts(AtenPass):
             return
         mutations, sizes, ranges = Mutations(block), Sizes.of_function(function), symbol_ranges(function)
         moved: list[Operation] = []
-        known: dict[Any, SSAValue] = {}
+        known: dict[Any, CallOp] = {}
         for op in list(block.ops):
-            if not isinstance(op, AtenOp) or op.packet not in ("mm", "addmm"):
+            if not isinstance(op, AtenOp) or op.packet not in _MATRICES:
                 continue
-            root, _ = _views_of(op.operands[-1])
-            is_fixed = is_packable(root, self.packed_weights) and not mutations.writes_to(root)
+            roots = [_views_of(matrix)[0] for matrix in _matrices(op)]
+            is_fixed = all(is_packable(each, self.packed_weights) and not mutations.writes_to(each) for each in roots)
             if is_fixed and self._may_be_packed(op, sizes, ranges) and counter(self.name):
                 remark("passed", self.name, op, "the library arranges its weight once")
                 moved += _pack(op, block, sizes, known)
@@ -74,6 +85,8 @@ class PackProducts(AtenPass):
 
     def _may_be_packed(self, op: AtenOp, sizes: Sizes, ranges: Any) -> bool:
         """Whether oneDNN may compute a product, and is the faster one."""
+        if op.packet == _RECURRENT:
+            return _is_packed_layer(op, ranges)
         *bias, left, right = (type_of(value) for value in op.operands)
         chosen = op.attributes.get(IMPLEMENTATION)
         if not target_at(op, left.device).family.library.has_onednn or chosen not in (None, StringAttr(ONEDNN)):
@@ -90,6 +103,28 @@ class PackProducts(AtenPass):
         return left.is_contiguous and is_dense and is_filled and not is_small_product(op, sizes)
 
 
+_RECURRENT = "mkldnn_rnn_layer"
+#: packet -> positions of the matrices among the operands
+_MATRICES = {"mm": (-1,), "addmm": (-1,), _RECURRENT: (1, 2)}
+#: the number of the LSTM among the modes of recurrent layers
+_LSTM = 2
+
+
+def _matrices(op: AtenOp) -> list[SSAValue]:
+    return [op.operands[position] for position in _MATRICES[op.packet]]
+
+
+def _is_packed_layer(op: AtenOp, ranges: Any) -> bool:
+    """Whether the library reads packed matrices in a recurrent layer: an LSTM in inference, of one step or more."""
+    x, *matrices = (type_of(value) for value in (op.operands[0], *_matrices(op)))
+    least = [bounds(size, ranges)[0] for size in x.shape]
+    is_filled = all(each is not None and each > 0 for each in least)
+    is_known = all(matrix.is_contiguous and all(size.as_int() for size in matrix.shape) for matrix in matrices)
+    has_library = target_at(op, x.device).family.library.has_onednn
+    is_inference = op.arg("mode") == _LSTM and not op.arg("train") and op.results[3].first_use is None
+    return has_library and is_inference and is_filled and is_known
+
+
 def _views_of(value: SSAValue) -> tuple[SSAValue, list[AtenOp]]:
     """What a value is a view of, and the views, from the outermost one."""
     views: list[AtenOp] = []
@@ -99,24 +134,28 @@ def _views_of(value: SSAValue) -> tuple[SSAValue, list[AtenOp]]:
     return value, views[::-1]
 
 
-def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, SSAValue]) -> list[Operation]:
-    """Replace a product by a call with a packed matrix; what packs it, views of the weight included."""
-    weight = op.operands[-1]
-    _, views = _views_of(weight)
+def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, CallOp]) -> list[Operation]:
+    """Replace an op by a call with packed matrices; what packs them, views of the weights included."""
+    matrices = _matrices(op)
+    views = list(dict.fromkeys(view for matrix in matrices for view in _views_of(matrix)[1]))
     values: dict[SSAValue, SSAValue] = {}
     made: list[Operation] = [copy_op(view, values) for view in views]
-    pack, call = packed_product(op, values.get(weight, weight), sizes)
-    pack.results[0].name_hint, call.results[0].name_hint = weight.name_hint, op.results[0].name_hint
-    same = (weight, pack.positional)
+    sources = [values.get(matrix, matrix) for matrix in matrices]
+    pack, call = packed_recurrence(op, sources) if op.packet == _RECURRENT else packed_product(op, sources[0], sizes)
+    for value, named in (*zip(pack.results, matrices, strict=True), *zip(call.results, op.results, strict=False)):
+        value.name_hint = named.name_hint
+    same = (*matrices, pack.callee, pack.positional)
     if same in known:
-        call.operands = [known[same] if value is pack.results[0] else value for value in call.operands]
+        packed: dict[SSAValue, SSAValue] = dict(zip(pack.results, known[same].results, strict=True))
+        call.operands = [packed.get(value, value) for value in call.operands]
         made = []
     else:
-        known[same] = pack.results[0]
+        known[same] = pack
         made.append(pack)
     for each in (*made, call):
         block.insert_op_before(each, op)
-    op.results[0].replace_all_uses_with(call.results[0])
+    for old, new in zip(op.results, call.results, strict=False):  # a workspace that nobody reads is no result
+        old.replace_all_uses_with(new)
     block.erase_op(op)
     for view in reversed(views):
         if view.results[0].first_use is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import AnyFloat, f32
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, f32
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue, Use
 
@@ -30,7 +30,7 @@ _CONTINUOUS = (*_SCALED, arith.AddfOp, arith.SubfOp, arith.DivfOp, arith.Maximum
 
 @dataclass(frozen=True)
 class KernelApproximate(KernelPass):
-    """Mark the exponentials and quotients in float32 that reach nothing wider than 16 bits.
+    """Mark the functions and quotients in float32 that reach nothing wider than 16 bits.
 
     Level: kernel.
 
@@ -41,8 +41,10 @@ class KernelApproximate(KernelPass):
     and local buffers to a rounding of at most 16 bits: exp(x) with an error of |x| units of float32 is the exact
     exponential of an argument that is off by half a unit, so that no more is lost than by rounding the argument once. A
     quotient is marked where it is only scaled in between, since a difference could magnify its error. No
-    comparison and no index depends on either. Nothing is marked for a CPU, nor under `emulate_precision_casts`, which
-    promises the bits of eager.
+    comparison and no index depends on either. Both are marked for a GPU. For a CPU an error function is marked to which
+    one is added each time, as by gelu, where the sum is only scaled on its way to a rounding: then an error that is
+    small beside the sum is lost, and small results of the function itself need no more digits. Nothing is marked under
+    `emulate_precision_casts`, which promises the bits of eager.
 
         %e = math.exp %x : f32
         %d = arith.addf %e, %one : f32
@@ -60,12 +62,41 @@ class KernelApproximate(KernelPass):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Mark ops in every kernel."""
-        if not self.emulate_precision_casts and isinstance(facts.target, GpuTarget):
+        if self.emulate_precision_casts:
+            return
+        if isinstance(facts.target, GpuTarget):
             approximate(function)
+        else:
+            approximate_error_functions(function)
+
+
+def approximate_error_functions(function: kernel.FuncOp) -> None:
+    """Mark error functions in one kernel."""
+    scaled = _Reach(_SCALED)
+    for op in function.walk():
+        is_error = isinstance(op, math_dialect.ErfOp) and _is_f32(op.result)
+        if is_error and _is_added_to_one(op.results[0], scaled) and counter("kernel-approximate"):
+            op.properties["fastmath"] = APPROXIMATE
+
+
+def _is_added_to_one(value: SSAValue, scaled: _Reach) -> bool:
+    """Whether all uses of a value add one to it, and the sums reach nothing but roundings."""
+    users = [use.operation for use in value.uses]
+    return bool(users) and all(
+        isinstance(user, arith.AddfOp)
+        and any(_is_one(operand) for operand in user.operands)
+        and scaled.is_rounded(user.result)
+        for user in users
+    )
+
+
+def _is_one(value: SSAValue) -> bool:
+    constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    return isinstance(constant, FloatAttr) and constant.value.data == 1.0
 
 
 def approximate(function: kernel.FuncOp) -> None:
-    """Mark ops in one kernel."""
+    """Mark ops in one kernel for a GPU."""
     ops = [op for op in function.walk() if isinstance(op, math_dialect.ExpOp | arith.DivfOp) and _is_f32(op.results[0])]
     if not ops:
         return
@@ -78,7 +109,7 @@ def approximate(function: kernel.FuncOp) -> None:
 
 
 def may_approximate(op: Operation) -> bool:
-    """Whether an exponential or a quotient has been marked."""
+    """Whether a function or a quotient has been marked."""
     return op.properties.get("fastmath") in (APPROXIMATE, RECIPROCAL)
 
 

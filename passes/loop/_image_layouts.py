@@ -15,14 +15,20 @@ from ..analysis.tensor_bytes import is_dense
 from ._accesses import map_of
 from .assign_layouts import unit_dimension
 
+#: dimensions of a batch of images with channels
+IMAGE_RANKS = (3, 4, 5)
+
 NESTS = (GenerateOp, ScatterOp)
 """Ops that write in any layout."""
 
 
 def channels_last(type_: TensorType) -> TensorType:
-    """The type with dimension 1 along memory."""
-    n, c, h, w = type_.shape
-    return TensorType.get((n, c, h, w), type_.element, (c * w * h, ONE, c * w, c), type_.device)
+    """The type of images of one dimension or more with dimension 1 along memory."""
+    (n, c, *points), strides, step = type_.shape, [], type_.shape[1]
+    for size in reversed(points):
+        strides.append(step)
+        step *= size
+    return TensorType.get((n, c, *points), type_.element, (step, ONE, *reversed(strides)), type_.device)
 
 
 def has_layouts(weight: TensorType) -> bool:
@@ -51,7 +57,7 @@ def _without_points(index: Sequence[Expr], source: SSAValue) -> list[Expr]:
 
 def is_channels_last(value: SSAValue) -> bool:
     type_ = cast(TensorType, value.type)
-    return len(type_.shape) == 4 and unit_dimension(type_) == 1 and is_dense(type_)
+    return len(type_.shape) in IMAGE_RANKS and unit_dimension(type_) == 1 and is_dense(type_)
 
 
 def is_made_by_nest(value: SSAValue) -> bool:

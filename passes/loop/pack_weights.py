@@ -11,13 +11,19 @@ from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import TensorType, torch_name, type_of
 from ...dialects.loop import LoadOp, ViewOp
 from ...dialects.machine import target_at
-from ...dialects.sym import ONE
 from ...records import dataclass
 from ..analysis.aliasing import stands_before
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments, is_kept_value
 from ..analysis.memory import Mutations
-from ..analysis.packing import ELEMENTS, is_small_product, move_to_kept, own_call, packed_product
+from ..analysis.packing import (
+    ELEMENTS,
+    is_small_product,
+    move_to_kept,
+    objection_to_packing,
+    own_call,
+    packed_product,
+)
 from ..analysis.sizes import Sizes
 from ..common.copies import copy_op
 from ..common.implementations import BLAS, ONEDNN
@@ -29,9 +35,6 @@ from ._image_layouts import channels_last, is_channels_last
 from ._post_ops import NONE, RELU, PostOp, post_op
 from .select_implementation import objection_to_onednn
 
-#: float32 windows of one point, which ATen multiplies itself: multiplications that make up for the longer call, 15 us
-_LEAST_WORK_OF_POINTS = 1 << 23
-
 
 @dataclass(frozen=True)
 class PackWeights(LoopPass):
@@ -39,9 +42,9 @@ class PackWeights(LoopPass):
 
     level:         loop
     precondition:  layouts are assigned; behind `loop-hoist-weights`, in front of `loop-inline`
-    guarantee:     the same values, but for the order of sums. An `aten.mm`, `aten.addmm` or `aten.convolution` (two
-                   dimensions, images with channels last) on the CPU whose weight is a frozen argument, a kept value, or
-                   a view of one becomes a call that reads what the kept function packs.
+    guarantee:     the same values, but for the order of sums. An `aten.mm`, `aten.addmm` or `aten.convolution` (one to
+                   three dimensions, transposed or not, images with channels last) on the CPU whose weight is a frozen
+                   argument, a kept value, or a view of one becomes a call that reads what the kept function packs.
 
     packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"
     products:       who multiplies float32 matrices; these stay as they are where it is not oneDNN
@@ -116,7 +119,7 @@ class PackWeights(LoopPass):
 
     def _pays(self, call: CallOp, nest: Operation, found: PostOp, block: Block) -> bool:
         """Whether a post-op can follow those that the call has, and spares a kernel; relu has to be asked for."""
-        *_, activation, other = call.args()
+        *_, transposed, _, _, activation, other = call.args()
         may_rectify = self.patterns == "all"
         if activation != NONE or (found.activation == RELU and not may_rectify):
             return False
@@ -124,7 +127,7 @@ class PackWeights(LoopPass):
             return False
         if found.other is None:
             return other is None or found.activation == RELU
-        if other is not None or not _is_there(found.other, call):
+        if other is not None or transposed or not _is_there(found.other, call):
             return False
         behind = _only_reader(nest.results[0], block)
         then = None if behind is None else post_op(behind, nest.results[0])
@@ -155,36 +158,17 @@ def _objection(op: AtenOp, fixed: set[SSAValue], elements: set[str], sizes: Size
     root, _ = _views_of(_weight(op))
     if root not in fixed and not is_kept_value(root):
         return "its weight is not frozen"
+    if op.packet == "convolution":
+        return objection_to_packing(op, sizes) or _of_images(op)
     if any(size.as_int() is None for size in weight.shape):
         return "sizes of its weight are not known"
-    if op.packet == "convolution" and (reason := _of_images(op)) is not None:
-        return reason
-    return "it is too small" if _is_small(op, sizes) else None
-
-
-def _is_small(op: AtenOp, sizes: Sizes) -> bool:
-    """Whether ATen's product takes less than a call of oneDNN."""
-    result, weight = (cast(TensorType, value.type) for value in (op.results[0], _weight(op)))
-    if op.packet != "convolution":
-        return is_small_product(op, sizes)
-    elements, is_wide = sizes.product(weight.shape), _name(result.element) == "f32"
-    if not is_wide or op.arg("groups") != 1 or any(size is not ONE for size in weight.shape[2:]):
-        return False
-    n, _, h, w = result.shape
-    return sizes.product((n, h, w)) * elements < _LEAST_WORK_OF_POINTS
+    return "it is too small" if is_small_product(op, sizes) else None
 
 
 def _of_images(op: AtenOp) -> str | None:
-    """Why a convolution is not one of the library's."""
-    types = [cast(TensorType, value.type) for value in (op.operands[0], op.results[0])]
-    if op.arg("transposed"):
-        return "it is transposed"
-    if any(len(type_.shape) != 4 for type_ in types):
-        return "its images do not have two dimensions"
+    """Why the images of a convolution are not the library's."""
     if not all(is_channels_last(value) for value in (op.operands[0], op.results[0])):
         return "its images do not have channels last"
-    if any(size.as_int() == 0 for type_ in types for size in type_.shape):
-        return "it is empty"
     if not _may_be_strided(op.results[0]):
         return "others than nests read strides of one element that the library may give otherwise"
     return None
@@ -259,7 +243,8 @@ def _pack(op: AtenOp, block: Block, sizes: Sizes, packed: list[CallOp], known: d
 
 
 def _convolution(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[CallOp, CallOp]:
-    window = [op.arg(name) for name in ("stride", "padding", "dilation", "groups")]
+    names = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
+    window = [op.arg(name) for name in names]
     image = [sizes.of(size) for size in cast(TensorType, op.operands[0].type).shape]
     pack = own_call(op, "packed_filter", [weight, *window, image], weight.type)
     args = [op.operands[0], pack.results[0], op.arg("bias"), *window, NONE, None]

@@ -69,6 +69,33 @@ def test_convolutions(dtype: torch.dtype, options: dict[str, Any]) -> None:
     assert report.once["inductile::packed_filter"] == 3
 
 
+_OTHER_DIMENSIONS: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "lines": (lambda: (nn.Conv1d(24, 40, 5, padding=2, stride=2), nn.Conv1d(40, 32, 3, dilation=3)), (3, 24, 61)),
+    "volumes": (lambda: (nn.Conv3d(8, 24, 3, padding=1), nn.Conv3d(24, 16, (1, 2, 3), stride=2)), (2, 8, 5, 9, 11)),
+    "transposed": (lambda: (nn.ConvTranspose2d(16, 24, 4, stride=2, padding=1),
+                            nn.ConvTranspose2d(24, 32, 3, stride=2, output_padding=1, groups=4)), (2, 16, 9, 7)),
+    "transposed lines": (lambda: (nn.ConvTranspose1d(16, 24, 8, stride=4), nn.Conv1d(24, 24, 3)), (2, 16, 21)),
+    "transposed volumes": (lambda: (nn.ConvTranspose3d(8, 16, 2, stride=2, bias=False), nn.Conv3d(16, 8, 2)),
+                           (1, 8, 3, 4, 5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", _OTHER_DIMENSIONS)
+def test_convolutions_of_other_dimensions(dtype: torch.dtype, case: str) -> None:
+    torch.manual_seed(0)
+    make, shape = _OTHER_DIMENSIONS[case]
+    first, last = make()
+    model = nn.Sequential(first, nn.SiLU(), last).eval().to(dtype)
+    compiled = _compiled(model)
+    with torch.no_grad():
+        for size in (shape, (shape[0] + 1, *shape[1:-1], shape[-1] + 2)):
+            x = torch.randn(size).to(dtype)
+            _compare(compiled(x), model(x), _exact(model, x))
+        (report,) = inductile.explain(model, options=OPTIONS)(torch.randn(shape).to(dtype)).reports
+    assert report.aten_calls["inductile::packed_convolution"] == 2
+
+
 def test_nan_stays_behind_relu() -> None:
     model = nn.Sequential(nn.Conv2d(8, 32, 3), nn.ReLU()).eval()
     x = torch.randn(2, 8, 9, 9)
@@ -139,3 +166,27 @@ def test_equal_layers_are_compiled_once_with_packed_weights(dtype: torch.dtype) 
         finally:
             torch.backends.mha.set_fastpath_enabled(True)
     assert report.aten_calls["inductile::packed_product"] == 16
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("made", [{}, {"bidirectional": True, "batch_first": True}, {"bias": False, "num_layers": 1}])
+@torch._dynamo.config.patch(allow_rnn=True)
+def test_layers_of_an_lstm(dtype: torch.dtype, made: dict[str, Any]) -> None:
+    model = nn.LSTM(24, 40, **{"num_layers": 2, **made}).eval().to(dtype)
+    layers = model.num_layers * (1 + model.bidirectional)
+    compiled = _compiled(model)
+    with torch.no_grad():
+        for states in (False, True):
+            x, state = torch.randn(5, 7, 24).to(dtype), torch.randn(layers, 5 if model.batch_first else 7, 40).to(dtype)
+            given = ((state, state.cos()),) if states else ()
+            found, eager = compiled(x, *given), model(x, *given)
+            for ours, theirs in zip((found[0], *found[1]), (eager[0], *eager[1]), strict=True):
+                torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+                assert ours.stride() == theirs.stride()
+        before = compiled(x)[0]
+        model.get_parameter("weight_hh_l0").mul_(2)
+        assert not torch.equal(compiled(x)[0], before)
+        assert torch.equal(compiled(x)[0], model(x)[0])
+        (report,) = inductile.explain(model, options=OPTIONS)(x).reports
+    assert report.aten_calls["inductile::packed_lstm"] == layers
+    assert report.once["inductile::packed_recurrent_matrices"] == layers

@@ -254,3 +254,16 @@ def test_scalar_op(text: str, inputs: tuple[torch.Tensor, ...], want: torch.Tens
 def test_every_function_of_the_scalar_dialect_has_a_rule() -> None:
     covered = {op.name for op in RULES}
     assert {f"scalar.{function.name}" for function in FUNCTIONS} <= covered
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_gelu_of_all_numbers_of_16_bits(dtype: torch.dtype) -> None:
+    x = torch.arange(-(1 << 15), 1 << 15).to(torch.int16).view(dtype)
+    found = torch.compile(torch.nn.functional.gelu, backend="inductile")(x)
+    exact = torch.nn.functional.gelu(x.double())
+    assert torch.equal(found.isnan(), exact.isnan())
+    known = exact.isfinite() & found.isfinite()
+    found, exact, x = found[known].double(), exact[known], x[known].double()
+    unit = torch.maximum(exact.abs(), torch.tensor(torch.finfo(dtype).smallest_normal)) * torch.finfo(dtype).eps
+    # half a unit of rounding, what the function may add, and what float32 loses of 1 + erf(x) where that is near 0
+    assert bool(((found - exact).abs() <= 0.6 * unit + 1.2e-7 * x.abs()).all())

@@ -14,7 +14,6 @@
 // CHECK: %[[V:.*]] = aten.t(%w)
 // CHECK: "inductile::packed_matrix"(%[[V]], 64)
 // CHECK: "inductile::packed_matrix"(%e, 64)
-// CHECK: remark: [graph-pack-products] passed: aten.addmm: the library arranges its weight once
 func.func @products(%x: !aten.tensor<64x256xbf16>, %w: !aten.tensor<256x256xbf16> {frozen}, %b: !aten.tensor<256xbf16> {frozen}, %v: !aten.tensor<256x256xbf16> {frozen}, %u: !aten.tensor<256x256xbf16>) -> !aten.tensor<64x256xbf16> {
   %t = aten.t(%w) : !aten.tensor<256x256xbf16, strides = [1, 256]>
   %0 = aten.addmm(%b, %x, %t) : !aten.tensor<64x256xbf16>
@@ -23,4 +22,18 @@ func.func @products(%x: !aten.tensor<64x256xbf16>, %w: !aten.tensor<256x256xbf16
   %2 = aten.mm(%1, %e) : !aten.tensor<64x256xbf16>
   %3 = aten.mm(%2, %u) : !aten.tensor<64x256xbf16>
   func.return %3 : !aten.tensor<64x256xbf16>
+}
+
+// Both matrices of a layer of an LSTM are packed in one call; what trains has a workspace, and a mode of its own.
+// CHECK-LABEL: func.func @lstm(
+// CHECK-NEXT: %[[W:.*]], %[[U:.*]] = func.call @lstm_weights(%w, %u) {kept}
+// CHECK: %y, %h1, %c1 = aten.call pure "inductile::packed_lstm"(%x, %[[W]], %[[U]], %b, %b, %h, %c, 8, true, true, false)
+// CHECK: aten.mkldnn_rnn_layer(
+// CHECK: func.func private @lstm_weights(
+// CHECK-NEXT: aten.call pure "inductile::packed_recurrent_matrices"(%w, %u, 8, true, true, false)
+// CHECK: remark: [graph-pack-products] passed: aten.addmm: the library arranges its weight once
+func.func @lstm(%x: !aten.tensor<5x2x4xbf16>, %w: !aten.tensor<32x4xbf16> {frozen}, %u: !aten.tensor<32x8xbf16> {frozen}, %b: !aten.tensor<32xbf16> {frozen}, %h: !aten.tensor<2x8xbf16>, %c: !aten.tensor<2x8xbf16>) -> (!aten.tensor<5x2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<5x2x8xbf16>) {
+  %y, %h1, %c1, %s = aten.mkldnn_rnn_layer(%x, %w, %u, %b, %b, %h, %c, reverse = true, batch_sizes = [], mode = 2, hidden_size = 8, num_layers = 1, has_biases = true, bidirectional = false, batch_first = false, train = false) : !aten.tensor<5x2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<0xbf16>
+  %y2, %h2, %c2, %s2 = aten.mkldnn_rnn_layer(%x, %w, %u, %b, %b, %h, %c, reverse = true, batch_sizes = [], mode = 2, hidden_size = 8, num_layers = 1, has_biases = true, bidirectional = false, batch_first = false, train = true) : !aten.tensor<5x2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<0xbf16>
+  func.return %y, %h1, %y2 : !aten.tensor<5x2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<5x2x8xbf16>
 }

@@ -51,3 +51,17 @@ func.func @images(%x: !aten.tensor<1x64x14x14xbf16, strides = [12544, 1, 896, 64
   %7 = aten.relu(%6) : !aten.tensor<1x64x14x14xbf16, strides = [12544, 1, 896, 64]>
   func.return %7 : !aten.tensor<1x64x14x14xbf16, strides = [12544, 1, 896, 64]>
 }
+
+// Lines, volumes and transposed convolutions are packed, too.
+// CHECK-LABEL: func.func @dimensions(
+// CHECK: "inductile::packed_convolution"(%x, {{.*}}, [2], [1], [1], false, [0], 1, "swish", none)
+// CHECK: "inductile::packed_convolution"(%{{.*}}, {{.*}}, [2], [1], [1], true, [1], 1, "none", none)
+// CHECK: "inductile::packed_convolution"(%y, {{.*}}, [1, 1, 1], [0, 0, 0], [1, 1, 1], false, [0, 0, 0], 1, "none", none)
+// CHECK: "inductile::packed_filter"(%w, [2], [1], [1], false, [0], 1, [2, 64, 31])
+func.func @dimensions(%x: !aten.tensor<2x64x31xbf16, strides = [1984, 1, 64]>, %w: !aten.tensor<64x64x3xbf16> {frozen}, %y: !aten.tensor<1x8x5x6x7xbf16, strides = [1680, 1, 336, 56, 8]>, %v: !aten.tensor<8x8x3x3x3xbf16> {frozen}) -> (!aten.tensor<2x64x32xbf16, strides = [2048, 1, 64]>, !aten.tensor<1x8x3x4x5xbf16, strides = [480, 1, 160, 40, 8]>) {
+  %0 = aten.convolution(%x, %w, none, stride = [2], padding = [1], dilation = [1], transposed = false, output_padding = [0], groups = 1) : !aten.tensor<2x64x16xbf16, strides = [1024, 1, 64]>
+  %1 = aten.silu(%0) : !aten.tensor<2x64x16xbf16, strides = [1024, 1, 64]>
+  %2 = aten.convolution(%1, %w, none, stride = [2], padding = [1], dilation = [1], transposed = true, output_padding = [1], groups = 1) : !aten.tensor<2x64x32xbf16, strides = [2048, 1, 64]>
+  %3 = aten.convolution(%y, %v, none, stride = [1, 1, 1], padding = [0, 0, 0], dilation = [1, 1, 1], transposed = false, output_padding = [0, 0, 0], groups = 1) : !aten.tensor<1x8x3x4x5xbf16, strides = [480, 1, 160, 40, 8]>
+  func.return %2, %3 : !aten.tensor<2x64x32xbf16, strides = [2048, 1, 64]>, !aten.tensor<1x8x3x4x5xbf16, strides = [480, 1, 160, 40, 8]>
+}
