@@ -8,7 +8,8 @@ calls are timed while that file is locked, for those who share a machine.
 
 `--one` measures one model in its own process, so that `lanes.py` can run many at once, a core each. `--limit` bounds
 the compilation of one way, and what is not compiled by `--until` is left out; the row says so. `--libraries` adds what
-one call of each way spends in oneDNN, by kind and implementation, and in MKL. `--table` prints what FILE holds.
+one call of each way spends in oneDNN, by kind and implementation, and in MKL, the pages that it touches first, and the
+milliseconds of the kernel of the operating system. `--table` prints what FILE holds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import fcntl
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -135,9 +137,17 @@ def in_libraries(call: Run) -> dict[str, tuple[int, float]]:
     return dict(found)
 
 
+def in_system(call: Run) -> tuple[int, float]:
+    """Page faults of a call, and its milliseconds in the operating system."""
+    before = resource.getrusage(resource.RUSAGE_THREAD)
+    call()
+    behind = resource.getrusage(resource.RUSAGE_THREAD)
+    return behind.ru_minflt - before.ru_minflt, round(1e3 * (behind.ru_stime - before.ru_stime), 2)
+
+
 def _spent(line: str) -> tuple[str, float] | None:
     """What a line of a library's log names, and its milliseconds."""
-    if line.startswith("MKL_VERBOSE ") and "(" in line:
+    if line.startswith("MKL_VERBOSE ") and ") " in line and " CNR:" in line:
         routine, _, rest = line.removeprefix("MKL_VERBOSE ").partition("(")
         took = rest.partition(") ")[2].split()[0]
         number = float(took.rstrip("smunp"))
@@ -174,6 +184,7 @@ def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
             times = least(calls, given.seconds)
         row = {"ms": times, "from eager": errors, "problems": problems, "first s": took}
         if given.libraries:
+            row["system"] = {way: in_system(call) for way, call in calls.items()}
             row["libraries"] = {way: in_libraries(call) for way, call in calls.items()}
         return row
 

@@ -1,9 +1,9 @@
 """Many measurements at once, each on a core of its own: `python benchmarks/lanes.py --cores 6-15 --seconds 320 JOBS`.
 
 JOBS has a command a line, the first ones first. A core takes the next when it is free; the process is bound to it, has
-one thread, and keeps its compilers' caches in a folder of that core. `{until}` in a command stands for the time, in
-seconds since 1970, at which all should have prepared what they measure; `--reserve` seconds later what still runs is
-ended. Lines of output go to `--log`, with the core before them.
+one thread, and shares its compilers' caches with the others, which lock what they write. `{until}` in a command stands
+for the time, in seconds since 1970, at which all should have prepared what they measure; `--reserve` seconds later what
+still runs is ended. Lines of output go to `--log`, with the core before them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cores_of(text: str) -> list[int]:
 def work(core: int, jobs: deque[str], ends: float, least: float, log: IO[str], folder: Path) -> None:
     """Take commands until there are none, or no time."""
     environment = os.environ | ALONE | {"OMP_WAIT_POLICY": "passive", "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
-    environment |= {name: str(folder / str(core) / cache) for name, cache in CACHES.items()}
+    environment |= {name: str(folder / cache) for name, cache in CACHES.items()}
     while time.time() < ends - least:
         try:
             command = jobs.popleft()
