@@ -1,4 +1,4 @@
-"""Tokens of a Llama-like model with weights of 16, 8 and 4 bits: `python benchmarks/decoding.py --size 0.3b`.
+"""Tokens of a Llama-like model with weights of 32 to 4 bits: `python benchmarks/decoding.py --size 0.3b`.
 
 A step of one token at position 200 of a static cache of 256. Weights are random, made as they are stored, so that no
 float model is ever in memory. Each line: the least milliseconds of a step (CPU time with `--cpu-time`), backends in
@@ -43,6 +43,8 @@ SHAPES = {
 }
 GROUP = 128
 CACHE, POSITION = 256, 200
+#: the incumbent with its setting for constants
+FROZEN = "inductor:freezing"
 
 
 class Float16Linear(nn.Module):
@@ -119,6 +121,7 @@ class PackedInt4Linear(nn.Module):
 
 
 KINDS: dict[str, type[nn.Module]] = {
+    "f32": Float16Linear,  # of a model that is made float32 as a whole
     "bf16": Float16Linear,
     "int8": Int8Linear,
     "int4": Int4Linear,
@@ -196,12 +199,18 @@ class Llama(nn.Module):
         head = self.shape.head
         rates = 10000 ** -(torch.arange(0, head, 2, device=token.device) / head)
         angles = (position[:, None] * rates).repeat(1, 2)
-        turns = angles.cos().bfloat16(), angles.sin().bfloat16()
+        turns = angles.cos().to(self.tokens.dtype), angles.sin().to(self.tokens.dtype)
         mask = (torch.arange(CACHE, device=token.device) <= position)[None, None, None]
         x = self.tokens[token]
         for layer in self.layers:
             x = layer(x, position, turns, mask)
         return self.head(self.norm(x))
+
+
+def made(shape: Shape, kind: str, device: str = "cpu") -> Llama:
+    """A model with weights of a kind; activations are bfloat16 unless all is float32."""
+    model = Llama(shape, KINDS[kind]).eval()
+    return (model.float() if kind == "f32" else model).to(device)
 
 
 def size_of(model: nn.Module) -> int:
@@ -220,10 +229,12 @@ def inputs(device: str = "cpu") -> tuple[Tensor, Tensor]:
 
 
 def compiled(model: nn.Module, backend: str) -> Callable[..., Tensor]:
-    """A model under a backend; `inductile:freezing`, and `inductor`, whose own option that is."""
+    """A model under a backend; `inductile:freezing`, and `inductor:freezing`, whose setting that is."""
     name, _, option = backend.partition(":")
     if name == "eager":
         return model
+    if backend == FROZEN:
+        return torch.compile(model)  # as an option alone it does not freeze
     options: dict[str, Any] = {"options": {option: True}} if option == "freezing" else {}
     if option and option != "freezing":
         options["mode"] = option
@@ -247,15 +258,15 @@ def memory(shape: Shape, kind: str, backend: str) -> None:
     """Print the peak of this process's memory."""
     warm_up(backend)
     base = in_memory("VmRSS")
-    model = Llama(shape, KINDS[kind]).eval()
-    size, made = size_of(model), in_memory("VmHWM") - base
+    model = made(shape, kind)
+    size, beyond = size_of(model), in_memory("VmHWM") - base
     run = compiled(model, backend)
     started = time.perf_counter()
     run(*inputs())
     first = time.perf_counter() - started
     run(*inputs())
     peak, now = in_memory("VmHWM") - base, in_memory("VmRSS") - base
-    mib = [round(each / 2**20) for each in (size, base, made, peak, now)]
+    mib = [round(each / 2**20) for each in (size, base, beyond, peak, now)]
     print(
         f"{kind} {backend}: model {mib[0]} MiB, imports {mib[1]}; beyond them {mib[2]} when it was made, "
         f"{mib[3]} at the peak ({peak / size:.2f}), {mib[4]} at the end; first call {first:.1f} s",
@@ -283,20 +294,23 @@ def least(call: Callable[[], Any], repeats: int, clock: Callable[[], float], dev
 
 def speed(shape: Shape, kinds: list[str], backends: list[str], args: argparse.Namespace) -> None:
     """Print a line for each kind of weights and backend."""
+    import torch._inductor.config as settings
+
     clock = time.process_time if args.cpu_time else time.perf_counter
     rate = bandwidth(clock, args.device)
     print(f"{rate / 1e9:.1f} GB/s by a sum of floats; {torch.get_num_threads()} threads", flush=True)
     for kind in kinds:
         torch.manual_seed(0)
-        model = Llama(shape, KINDS[kind]).eval().to(args.device)
+        model = made(shape, kind, args.device)
         given = inputs(args.device)
         exact = model(*given).float()
         calls: dict[str, Callable[..., Tensor]] = {}
         for backend in backends:
             torch.compiler.reset()
-            run = compiled(model, backend)
-            for _ in range(3):
-                run(*given)
+            with settings.patch(freezing=backend == FROZEN):
+                run = compiled(model, backend)
+                for _ in range(3):
+                    run(*given)
             calls[backend] = run
         times = dict.fromkeys(calls, float("inf"))
         for _ in range(args.repeats):

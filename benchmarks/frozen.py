@@ -5,6 +5,11 @@ that others may use the machine. Each model has a process of its own, and FILE g
 are not measured again, unless `--again`: rows of the incumbent are recorded once, and ours join them. A way is compared
 by its time over eager's of the same process, since the speed of a machine drifts from row to row. With `--lock LOCK`
 calls are timed while that file is locked, for those who share a machine.
+
+`--one` measures one model in its own process, so that `lanes.py` can run many at once, a core each. `--limit` bounds
+the compilation of one way, and what is not compiled by `--until` is left out; the row says so. `--libraries` adds what
+one call of each way spends in oneDNN, by kind and implementation, and in MKL, the pages that it touches first, and the
+milliseconds of the kernel of the operating system. `--table` prints what FILE holds.
 """
 
 from __future__ import annotations
@@ -12,9 +17,14 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
+import os
+import resource
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,35 +94,122 @@ def least(calls: dict[str, Run], seconds: float, most: float = 50) -> dict[str, 
     return found
 
 
-def measure(name: str, dtype: torch.dtype, ways: list[str], seconds: float, lock: str) -> dict[str, Any]:
+class LateError(BaseException):
+    """Time is up; no `except Exception` of a compiler keeps it."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raises LateError in what takes longer; nothing starts that has no time."""
+
+    def ring(*_: Any) -> None:
+        raise LateError
+
+    if seconds <= 0:
+        raise LateError
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def in_libraries(call: Run) -> dict[str, tuple[int, float]]:
+    """Calls of oneDNN and MKL in one call, and their milliseconds, by kind and implementation."""
+    mkldnn, mkl = torch.backends.mkldnn, torch.backends.mkl
+    with tempfile.TemporaryFile("w+") as lines:
+        sys.stdout.flush()
+        kept = os.dup(1)
+        os.dup2(lines.fileno(), 1)
+        try:
+            with mkldnn.verbose(mkldnn.VERBOSE_ON), mkl.verbose(mkl.VERBOSE_ON):
+                call()
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+        lines.seek(0)
+        told = [spent for spent in map(_spent, lines) if spent is not None]
+    found: dict[str, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+    for kind, took in told:
+        found[kind] = found[kind][0] + 1, round(found[kind][1] + took, 4)
+    return dict(found)
+
+
+def in_system(call: Run) -> tuple[int, float]:
+    """Page faults of a call, and its milliseconds in the operating system."""
+    before = resource.getrusage(resource.RUSAGE_THREAD)
+    call()
+    behind = resource.getrusage(resource.RUSAGE_THREAD)
+    return behind.ru_minflt - before.ru_minflt, round(1e3 * (behind.ru_stime - before.ru_stime), 2)
+
+
+def _spent(line: str) -> tuple[str, float] | None:
+    """What a line of a library's log names, and its milliseconds."""
+    if line.startswith("MKL_VERBOSE ") and ") " in line and " CNR:" in line:
+        routine, _, rest = line.removeprefix("MKL_VERBOSE ").partition("(")
+        took = rest.partition(") ")[2].split()[0]
+        number = float(took.rstrip("smunp"))
+        return f"mkl {routine}", number * {"ms": 1, "us": 1e-3, "ns": 1e-6}.get(took.lstrip("0123456789.e+-"), 1e3)
+    if ",exec," not in line:
+        return None
+    row = line.rstrip().split(",")
+    kind = row.index("exec") + 2  # behind it the implementation, at the end of the line its milliseconds
+    return " ".join(row[kind : kind + 2]), float(row[-1])
+
+
+def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
     """Figures of one model in this process."""
     torch.set_num_threads(1)
     torch._dynamo.config.allow_rnn = True  # else Dynamo leaves LSTM and GRU to eager, whatever the backend is
-    function, inputs = built(name, dtype)
+    function, inputs = built(name, getattr(torch, given.dtype))
     with torch.no_grad():
         expected = function(*inputs)
         calls: dict[str, Run] = {"eager": lambda: function(*inputs)}
-        problems = {}
-        for way in ways:
+        problems, took = {}, {}
+        for way in given.ways:
+            started = time.time()
+            limit = min(given.limit, given.until - started)
             try:
-                calls[way] = compiled(function, inputs, way)
+                with within(limit):
+                    calls[way] = compiled(function, inputs, way)
+            except LateError:
+                problems[way] = f"not compiled in {limit:.0f} s"
             except Exception as error:  # a way that fails is a row without it
                 problems[way] = f"{type(error).__name__}: {error}"[:300]
+            took[way] = round(time.time() - started, 1)
         errors = {way: float((call() - expected).norm() / expected.norm()) for way, call in calls.items()}
-        with alone(lock):
-            times = least(calls, seconds)
-        return {"ms": times, "from eager": errors, "problems": problems}
+        with alone(given.lock):
+            times = least(calls, given.seconds)
+        row = {"ms": times, "from eager": errors, "problems": problems, "first s": took}
+        if given.libraries:
+            row["system"] = {way: in_system(call) for way, call in calls.items()}
+            row["libraries"] = {way: in_libraries(call) for way, call in calls.items()}
+        return row
+
+
+def keep(path: str, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """A row joined with what a file has of it, and written there."""
+    if not path:
+        return row
+    with open(path, "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # several processes may measure at once
+        file.seek(0)
+        rows = json.loads(file.read() or "{}")
+        rows[name] = joined(rows.get(name, {}), row)
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(rows, indent=1))
+    return rows[name]
 
 
 def joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """A row with ways that were measured in another process: their times go with eager's time in this one."""
     drift = new["ms"]["eager"] / old["ms"]["eager"] if old else 1.0
     kept = {way: ms * drift for way, ms in old.get("ms", {}).items() if way not in new["ms"]}
-    return {
-        "ms": kept | new["ms"],
-        "from eager": old.get("from eager", {}) | new["from eager"],
-        "problems": new["problems"],
-    }
+    parts = {part: old.get(part, {}) | new[part] for part in new if part != "problems"}
+    return old | parts | {"ms": kept | new["ms"], "problems": new["problems"]}
 
 
 def table(rows: dict[str, Any]) -> str:
@@ -140,31 +237,37 @@ def main() -> None:
     parser.add_argument("--lock", default="", help="a file to hold locked while calls are timed, 50 s at most")
     parser.add_argument("--again", action="store_true", help="measure what is in the file once more")
     parser.add_argument("--one", action="store_true", help="one model, in this process")
+    parser.add_argument("--limit", type=float, default=float("inf"), help="seconds to compile one way")
+    parser.add_argument("--until", type=float, default=float("inf"), help="time since 1970 to stop compiling")
+    parser.add_argument("--libraries", action="store_true", help="what a call spends in oneDNN")
+    parser.add_argument("--table", action="store_true", help="print the file, measure nothing")
     given = parser.parse_args()
-    if given.one:
-        print(json.dumps(measure(given.models[0], getattr(torch, given.dtype), given.ways, given.seconds, given.lock)))
-        return
+    if given.table:
+        print(table(json.loads(Path(given.json).read_text())))
+    elif given.one:
+        row = f"{given.models[0]} {given.dtype}"
+        print(table({row: keep(given.json, row, measure(given.models[0], given))}).splitlines()[-1], flush=True)
+    else:
+        measure_all(given)
+
+
+def measure_all(given: argparse.Namespace) -> None:
+    """Each model in a process of its own, one behind another."""
     kept = Path(given.json) if given.json else None
-    rows: dict[str, Any] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     for model in given.models:
         row = f"{model} {given.dtype}"
-        old = rows.get(row, {})
-        ways = [way for way in given.ways if given.again or way not in old.get("ms", {})]
+        rows: dict[str, Any] = json.loads(kept.read_text()) if kept and kept.exists() else {}
+        ways = [way for way in given.ways if given.again or way not in rows.get(row, {}).get("ms", {})]
         if not ways:
             continue
-        command = [sys.executable, __file__, "--one", "--models", model, "--dtype", given.dtype]
+        command = [sys.executable, __file__, "--one", "--models", model, "--dtype", given.dtype, "--json", given.json]
         command += ["--seconds", str(given.seconds), "--lock", given.lock, "--ways", *ways]
+        command += ["--limit", str(given.limit), *(["--libraries"] if given.libraries else [])]
         print(row, file=sys.stderr, flush=True)
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=given.timeout, check=True)
+            subprocess.run(command, timeout=given.timeout, check=True)
         except subprocess.SubprocessError as error:
             print(f"  {error}", file=sys.stderr)
-            continue
-        rows[row] = joined(old, json.loads(done.stdout.splitlines()[-1]))
-        print(table({row: rows[row]}).splitlines()[-1], flush=True)
-        if kept:
-            kept.write_text(json.dumps(rows, indent=1))
-    print(table(rows))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class PlacedProduct:
         return self._multiply(self._packed, x, scale, zero_point, weight, scales, zeros, *others)
 
 
-_NAMES = ("inductile::quantised_", "inductile::requantised_")
+_NAMES = ("inductile::quantised_", "inductile::requantised_", "inductile::activated_")
 
 
 def placed(name: str) -> PlacedProduct | None:

@@ -7,6 +7,7 @@ dimensions and results channels last:
 
 `inductile::requantised_linear` and `inductile::requantised_convolution` quantise the result again, behind an
 activation; `requantised_convolution.sum` adds other quantised numbers in front of that, and `.sum_` may write these.
+`inductile::activated_convolution` gives the floats behind an activation.
 
 oneDNN computes them. It packs a weight in its own layout, which is kept beside the weight while that stays the same
 tensor with the same version; weights without versions (`torch.inference_mode`) are packed in each call. A weight with
@@ -33,6 +34,7 @@ for _overload, _quantised in (("", "float scale, int zero_point"), (".tensor", "
 _AGAIN = "str activation, float result_scale, int result_zero_point"
 _OTHER = "Tensor other, float other_scale, int other_zero_point"
 _NUMBERS = "Tensor x, float scale, int zero_point"
+_LIBRARY.define(f"activated_convolution({_NUMBERS}, {_WEIGHT}, {_WINDOW}, str activation) -> Tensor")
 _LIBRARY.define(f"requantised_linear({_NUMBERS}, {_WEIGHT}, {_AGAIN}) -> Tensor")
 _LIBRARY.define(f"requantised_convolution({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}) -> Tensor")
 _LIBRARY.define(f"requantised_convolution.sum({_NUMBERS}, {_WEIGHT}, {_WINDOW}, {_AGAIN}, {_OTHER}) -> Tensor")
@@ -174,9 +176,13 @@ def _convolve(
     zeros: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], groups: int, activation: str = "", result_scale: float = 1.0, result_zero_point: int = 0,
     other: torch.Tensor | None = None, other_scale: float = 1.0, other_zero_point: int = 0, *, writes: bool = False,
+    again: bool = True,
 ) -> torch.Tensor:  # fmt: skip
-    """A convolution by the library, of floats without an activation, which `writes` over what it adds or does not."""
-    ops, dtype = torch.ops.onednn, torch.uint8 if activation else torch.float32
+    """A convolution by the library, which `writes` over what it adds or does not.
+
+    Its result is quantised `again` behind an activation, and is of floats where there is none.
+    """
+    ops, dtype = torch.ops.onednn, torch.uint8 if activation and again else torch.float32
     window = (stride, padding, dilation, groups)
     if other is None:
         made = ops.qconv_pointwise.default(
@@ -199,6 +205,7 @@ def _convolution(
     bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int,
     activation: str = "", result_scale: float = 1.0, result_zero_point: int = 0, other: torch.Tensor | None = None,
     other_scale: float = 1.0, other_zero_point: int = 0, *, multiply: Callable[..., torch.Tensor] = _convolve,
+    behind: Callable[..., torch.Tensor] = _in_steps,
 ) -> torch.Tensor:  # fmt: skip
     with torch.no_grad():
         numbers = (x, float(scale), int(zero_point), weight, scales, zeros)
@@ -210,10 +217,16 @@ def _convolution(
         made = torch.ops.aten.convolution(*_dequantised(*numbers), bias, *place)
         if other is not None:
             made = made + (other.to(torch.float32) - other_zero_point) * other_scale
-        made = _in_steps(made, *again) if activation else made
+        made = behind(made, *again) if activation else made
         return made.contiguous(memory_format=torch.channels_last)
 
 
+def _active(y: torch.Tensor, activation: str, *_: Any) -> torch.Tensor:
+    return _ACTIVATIONS[activation](y)
+
+
+_convolve_active = partial(_convolve, again=False)
+_convolution_active = partial(_convolution, multiply=_convolve_active, behind=_active)
 _convolve_over = partial(_convolve, writes=True)
 _convolution_over = partial(_convolution, multiply=_convolve_over)
 
@@ -228,6 +241,10 @@ def _fake_convolution_again(
     x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, scales: Any, zeros: Any, bias: Any, *others: Any
 ) -> torch.Tensor:
     return _fake_convolution(x, scale, zero_point, weight, scales, zeros, bias, *others[:4]).to(torch.uint8)
+
+
+def _fake_convolution_active(*given: Any) -> torch.Tensor:
+    return _fake_convolution(*given[:-1])
 
 
 def _fake_linear(x: torch.Tensor, scale: Any, zero_point: Any, weight: torch.Tensor, *others: Any) -> torch.Tensor:
@@ -255,6 +272,7 @@ for _name, _function, _fake in (
 for _name, _function, _fake in (
     ("requantised_linear", _linear, _fake_linear_again),
     ("requantised_convolution", _convolution, _fake_convolution_again),
+    ("activated_convolution", _convolution_active, _fake_convolution_active),
     ("requantised_convolution.sum", _convolution, _fake_convolution_again),
     ("requantised_convolution.sum_", _convolution_over, _fake_convolution_again),
 ):
@@ -269,5 +287,6 @@ PRODUCTS: dict[str, tuple[Callable[..., Any], Callable[..., torch.Tensor], Calla
         f"inductile::{name}": (_pack_convolution, _convolve, _convolution)
         for name in ("quantised_convolution", "requantised_convolution", "requantised_convolution.sum")
     },
+    "inductile::activated_convolution": (_pack_convolution, _convolve_active, _convolution_active),
     "inductile::requantised_convolution.sum_": (_pack_convolution, _convolve_over, _convolution_over),
 }

@@ -43,7 +43,8 @@ class MultiplyQuantised(ProductPass):
     guarantee:     the same values but for the order and rounding of sums of floats; integers are added exactly. What
                    matches a pattern of `patterns/quantised.py` becomes one op: products of quantised numbers oneDNN's,
                    if its sums are exact, which takes `integer_products` "library" or numbers of 7 bits. Where their
-                   result is quantised again, behind an activation or a residual, the same op does that. A product of
+                   result is quantised again, behind an activation or a residual, the same op does that, and an
+                   activation of images whose floats are read. A product of
                    a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
                    memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so

@@ -82,17 +82,22 @@ def _quantised_linear(
     return _call(aten, "quantised_linear", args, type_of(root))
 
 
-def _quantised_convolution(
+def convolved(
     aten: ReplacementBuilder, x: SSAValue, scale: Any, zero_point: Any, weight: SSAValue, scales: SSAValue,
     zero_points: SSAValue, bias: SSAValue | None, stride: Any, padding: Any, dilation: Any, groups: Any, root: SSAValue,
+    activation: str | None = None,
 ) -> SSAValue:  # fmt: skip
-    """The library's integer kernels want channels last; copies in front and behind fuse with their neighbours."""
+    """The floats of a convolution, behind an activation of the library if any.
+
+    The library's integer kernels want channels last; copies in front and behind fuse with their neighbours.
+    """
     quantised = (_number(scale, float), _number(zero_point, int))
     source, result = type_of(x), type_of(root)
     last = channels_last(source)
     image = x if source == last else aten.clone(x, memory_format=MemoryFormat("channels_last"), types=[last])
     args = (image, *quantised, weight, scales, zero_points, bias, stride, padding, dilation, groups)
-    found = _call(aten, "quantised_convolution", args, channels_last(result))
+    name = "activated_convolution" if activation else "quantised_convolution"
+    found = _call(aten, name, (*args, activation) if activation else args, channels_last(result))
     if found.type == result:
         return found
     return aten.clone(found, memory_format=MemoryFormat("contiguous_format"), types=[result])
@@ -225,7 +230,7 @@ def quantised_patterns(has_integers: bool) -> list[Pattern]:
     pairs = (
         ("quantised_addmm", addmm, _quantised_linear),
         ("quantised_mm", mm, _quantised_linear),
-        ("quantised_convolution", convolution, _quantised_convolution),
+        ("quantised_convolution", convolution, convolved),
     )
     return [
         *(Pattern(name, match, replace, guard, differs=_DIFFERS, may_repeat=True) for name, match, replace in pairs),

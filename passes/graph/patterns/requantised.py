@@ -9,6 +9,9 @@
 The library quantises what it has in registers, so that no float image is in memory. A step may be the other one where a
 value lies between two, as with everything that is summed in another order. Its numbers end at 255; fewer bits are a
 clamp of the integers behind it.
+
+An activation whose result is read as floats, as by a mean and the gate that it makes, is the library's as well: else
+each of its readers would compute it.
 """
 
 from __future__ import annotations
@@ -73,6 +76,19 @@ def _convolution(activation: str, has_residual: bool) -> Callable[..., PatternCa
     return residual if has_residual else plain
 
 
+def _active(activation: str) -> Callable[..., PatternCall]:
+    def match(
+        aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
+        bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any,
+    ) -> PatternCall:  # fmt: skip
+        y = quantised.convolution(
+            aten, x, scale, zero_point, weight, scales, zero_points, bias, stride, padding, dilation, groups
+        )
+        return getattr(aten, activation)(y)
+
+    return match
+
+
 def _linear(activation: str, has_bias: bool) -> Callable[..., PatternCall]:
     def biased(
         aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any,
@@ -128,6 +144,27 @@ def _replacement(activation: str, is_image: bool) -> Callable[..., SSAValue]:
         return aten.clone(made, memory_format=MemoryFormat("contiguous_format"), types=[result])
 
     return replace
+
+
+def _active_replacement(activation: str) -> Callable[..., SSAValue]:
+    def replace(aten: ReplacementBuilder, root: SSAValue, **found: Any) -> SSAValue:
+        return quantised.convolved(aten, root=root, activation=_ACTIVATIONS[activation], **found)
+
+    return replace
+
+
+def _active_guard(has_integers: bool) -> Callable[..., str | None]:
+    """What `quantised.py` demands of a product that nothing but the activation reads."""
+    of_product = quantised.objection if has_integers else quantised.of_seven_bits
+
+    def guard(root: SSAValue, **found: Any) -> str | None:
+        if isinstance(found["scale"], SSAValue) or isinstance(found["zero_point"], SSAValue):
+            return "its scale and zero point are no numbers"
+        if _is_read_otherwise(root):
+            return "the product is read without the activation, too"
+        return of_product(root=root, **found)
+
+    return guard
 
 
 def _guard(has_integers: bool) -> Callable[..., str | None]:
@@ -206,4 +243,8 @@ def requantised_patterns(has_integers: bool) -> list[Pattern]:
             name = f"requantised_{kind}{f'_{activation}' if activation else ''}"
             made = _replacement(activation, is_image)
             found.append(Pattern(name, match(activation), made, guard, differs=_DIFFERS, may_repeat=True))
+    guard = _active_guard(has_integers)
+    for activation in filter(None, _OF_IMAGES):
+        made, name = _active_replacement(activation), f"activated_convolution_{activation}"
+        found.append(Pattern(name, _active(activation), made, guard, differs=_DIFFERS, may_repeat=True))
     return found

@@ -404,3 +404,14 @@ def test_fewer_compilers_than_cores(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(library, "compile_sources", count)
     compile_kernels([emit(SCALE.format(15.0 + k).replace("@scale", f"@scale{k}")) for k in range(3)], processes=1)
     assert compiled == [1]
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="of x86")
+def test_kernels_fill_the_registers_of_avx512(tmp_path: Path) -> None:
+    """Also for Intel's processors, for which compilers use halves of them unless they are told."""
+    source, text = tmp_path / "kernel.cpp", tmp_path / "kernel.s"
+    source.write_text(library.source_text([emit(SCALE.format(2.0))]))
+    compiler = toolchain.find_compiler(CPP)
+    command = [word for word in compiler.command if word != "-shared"]
+    subprocess.run([*command, "-march=sapphirerapids", "-S", str(source), "-o", str(text)], check=True)
+    assert "%zmm" in text.read_text()

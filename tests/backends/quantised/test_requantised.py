@@ -146,7 +146,30 @@ def test_floats_that_are_read_otherwise_come_from_one_product() -> None:
             mean = _dequantise(_quantise(made, 0.05, 11, 255), 0.05, 11).mean((-1, -2), keepdim=True)
             return _quantise(F.hardsigmoid(mean) * made, 0.04, 3, 255)
 
-    assert _check(Scaled(), _images(1)) == {"inductile::quantised_convolution": 1}
+    assert _check(Scaled(), _images(1)) == {"inductile::activated_convolution": 1}
+
+
+@pytest.mark.parametrize("activation", [torch.relu, F.hardswish, F.silu])
+@pytest.mark.parametrize("zeros", [0, 2])
+@pytest.mark.parametrize("last", [False, True])
+def test_floats_behind_an_activation_are_the_librarys(activation: Any, zeros: int, last: bool) -> None:
+    """Of a weight with zero points, too, which is dequantised."""
+    block = _Block(activation, zeros=zeros)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        wide = (block.weight - block.zeros.view(-1, 1, 1, 1)) * block.scales.view(-1, 1, 1, 1)
+        numbers = _dequantise(_quantise(x, 0.05, 57), 0.05, 57)
+        return activation(F.conv2d(numbers, wide, block.bias, padding=1))
+
+    torch._dynamo.reset()
+    REPORTS.clear()
+    x = _images(1, last=last)
+    with torch.no_grad():
+        expected = run(x)
+        got = torch.compile(run, backend="inductile", options={"integer_products": "floats"})(x)
+    assert (got.shape, got.stride()) == (expected.shape, expected.stride())
+    torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
+    assert dict(REPORTS[-1].aten_calls) == {"inductile::activated_convolution": 1}
 
 
 def test_a_packed_weight_follows_its_weight_and_the_sizes() -> None:

@@ -60,3 +60,24 @@ func.func @from_below(%x: !aten.tensor<1x8x6x6xui8>) -> !aten.tensor<1x8x3x3xui8
   %9 = aten._to_copy(%8, dtype = torch.uint8) : !aten.tensor<1x8x3x3xui8>
   func.return %9 : !aten.tensor<1x8x3x3xui8>
 }
+
+// An activation that several read, a mean and what is scaled by it, is the library's.
+func.func @active(%x: !aten.tensor<1x8x6x6xui8, strides = [288, 1, 48, 8]>, %w: !aten.tensor<8x8x1x1xi8>, %s: !aten.tensor<8xf32>, %z: !aten.tensor<8xi64>, %b: !aten.tensor<8xf32>) -> (!aten.tensor<1x8xf32>, !aten.tensor<1x8x6x6xf32, strides = [288, 1, 48, 8]>) {
+  %3 = aten.clamp(%x, min = 0, max = 127) : !aten.tensor<1x8x6x6xui8, strides = [288, 1, 48, 8]>
+  %4 = aten._to_copy(%3, dtype = torch.float32) : !aten.tensor<1x8x6x6xf32, strides = [288, 1, 48, 8]>
+  %5 = aten.sub.Scalar(%4, other = 5) : !aten.tensor<1x8x6x6xf32, strides = [288, 1, 48, 8]>
+  %6 = aten.mul.Scalar(%5, other = 0.25) : !aten.tensor<1x8x6x6xf32, strides = [288, 1, 48, 8]>
+  %7 = aten.view(%z, size = [8, 1, 1, 1]) : !aten.tensor<8x1x1x1xi64>
+  %8 = aten.sub.Tensor(%w, %7) : !aten.tensor<8x8x1x1xi64>
+  %9 = aten.view(%s, size = [8, 1, 1, 1]) : !aten.tensor<8x1x1x1xf32>
+  %10 = aten.mul.Tensor(%8, %9) : !aten.tensor<8x8x1x1xf32>
+  %11 = aten.convolution(%6, %10, %b, stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x8x6x6xf32, strides = [288, 1, 48, 8]>
+  %12 = aten.hardswish(%11) : !aten.tensor<1x8x6x6xf32, strides = [288, 1, 48, 8]>
+  %13 = aten.mean.dim(%12, dim = [2, 3]) : !aten.tensor<1x8xf32>
+  func.return %13, %12 : !aten.tensor<1x8xf32>, !aten.tensor<1x8x6x6xf32, strides = [288, 1, 48, 8]>
+}
+// CHECK-LABEL: @active
+// CHECK: %[[X:.*]] = aten.clamp(%x
+// CHECK-NEXT: %[[Y:.*]] = aten.call pure "inductile::activated_convolution"(%[[X]], 0.25, 5, %w, %s, %z, %b, [1, 1], [0, 0], [1, 1], 1, "hardswish")
+// CHECK-NEXT: %[[M:.*]] = aten.mean.dim(%[[Y]]
+// CHECK-NEXT: func.return %[[M]], %[[Y]]
