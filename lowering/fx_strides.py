@@ -120,6 +120,8 @@ def _described(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple([_described(each) for each in value])
     if not isinstance(value, torch.Tensor):
+        if isinstance(value, torch.SymFloat):  # it has a hash, which fixes its value
+            raise TypeError
         return value
     if has_symbols(value):
         raise TypeError

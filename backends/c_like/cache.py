@@ -18,7 +18,6 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-from ...errors import UserError
 from ...lowering.cache_root import VARIABLE, cache_root
 
 #: how the names of the folders begin in which compilers work, and those of files that are not whole yet
@@ -32,8 +31,8 @@ _REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, er
 def cache_dir(part: str) -> Path:
     """The folder `part` of the cache: under INDUCTILE_CACHE_DIR, or ~/.cache/inductile. Made when it is absent.
 
-    Code is loaded from there, so the folder must belong to this user and be writable by nobody else; UserError
-    otherwise. Where none can be made, a private temporary folder serves this process.
+    Code is loaded from there, so the folder must belong to this user and be writable by nobody else. Where there is
+    no such folder, a private temporary one serves this process, and a warning says so.
     """
     return _checked(cache_root(), part) or private_dir(part)  # not kept: a fork has a private folder of its own
 
@@ -60,26 +59,32 @@ def _remove(root: Path, process: int) -> None:
 
 @cache
 def _checked(root: Path, part: str) -> Path | None:
-    """The folder, None with a warning where it cannot be made. UserError for one that is not safe."""
+    """The folder; None, with a warning, where it cannot be made or is not safe."""
     folder = root / part
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in (folder, folder.parent):
+            if each.stat().st_uid != os.geteuid():
+                _tell_of_no_cache(root, "it belongs to another user")
+                return None
+            _close_to_others(each)
     except OSError as error:
-        warnings.warn(f"no compile cache: {error}; set {VARIABLE} to a folder that can be written", stacklevel=3)
+        _tell_of_no_cache(root, error.strerror or str(error))
         return None
-    for each in (folder, folder.parent):
-        _check_owner(each)
     return folder
 
 
-def _check_owner(folder: Path) -> None:
-    status = folder.stat()
-    if status.st_uid != os.geteuid():
-        raise UserError(
-            f"the compile cache {folder} belongs to another user", f"set {VARIABLE} to a folder of your own"
-        )
-    if status.st_mode & 0o022:
-        folder.chmod(status.st_mode & 0o755)
+def _close_to_others(folder: Path) -> None:
+    mode = folder.stat().st_mode
+    if mode & 0o022:
+        folder.chmod(mode & 0o755)
+
+
+@cache
+def _tell_of_no_cache(root: Path, reason: str) -> None:
+    """Once for all folders of a cache."""
+    text = f"no compile cache in {root}: {reason}; set {VARIABLE} to a folder of your own that can be written"
+    warnings.warn(text, stacklevel=4)
 
 
 @cache

@@ -21,6 +21,7 @@ import torch
 from ...extensions import added_groups, adding
 from ..host.gpu import is_gpu
 from .key import NotCacheableError
+from .stamps import facts, files_below
 from .store import Remembered
 
 _ROOT = Path(__file__).parent.parent.parent
@@ -124,20 +125,10 @@ def processor_digest() -> str:
 
 
 def _sources() -> tuple[str, list[str]]:
-    """The files of our code, and what of them changes with what they hold: see `_facts`."""
-    facts: list[str] = []
-    files: list[str] = []
-    folders = [os.path.join(_ROOT, name) for name in _FOLDERS]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                if entry.is_dir():
-                    folders += [entry.path] if entry.name != "__pycache__" else []
-                elif not entry.name.startswith("."):
-                    files.append(entry.path)
-                    facts.append(_facts(entry.path, entry.stat()))
+    """The files of our code, and what of them changes with what they hold."""
+    found = [each for name in _FOLDERS for each in files_below(os.path.join(_ROOT, name))]
     outer = [os.path.join(_ROOT, name) for name in ("extensions.py", "errors.py")]
-    return "\n".join([*facts, _stamp(outer)]), [*files, *outer]
+    return "\n".join([*(fact for _, fact in found), _stamp(outer)]), [*(file for file, _ in found), *outer]
 
 
 def _digest(files: Iterable[str]) -> str:
@@ -154,12 +145,7 @@ def _stamp(files: Iterable[str | Path]) -> str:
     found: list[str] = []
     for file in files:
         try:
-            found.append(_facts(str(file), os.stat(file)))
+            found.append(facts(str(file), os.stat(file)))
         except OSError:
             continue
     return "\n".join(found)
-
-
-def _facts(file: str, status: os.stat_result) -> str:
-    """Size, times and inode of a file; a write changes one of them, even where somebody sets its time back."""
-    return f"{file} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"

@@ -22,6 +22,7 @@ from torch._subclasses import FakeTensor
 from torch.fx import GraphModule, Node
 
 from .overrides import OWN_OPERATORS, changed_operator, is_of_torch
+from .subclasses import UnknownCodeError, wrapped_text, wraps
 
 _top_hooks = vars(torch._C)["_autograd"]._top_saved_tensors_default_hooks
 
@@ -70,30 +71,37 @@ class GraphText:
             self.lines += self._facts(shape_env)
 
     def add_graph(self, graph: GraphModule) -> None:
-        """Write down a graph, and the graphs inside of it."""
+        """Write down a graph, and the graphs inside of it. What it holds are the first of its inputs to AOTAutograd."""
+        held = [name for name, _ in graph.named_parameters(remove_duplicate=False)]
+        held += [name for name, _ in graph.named_buffers(remove_duplicate=False)]
+        if any("." in name for name in held):
+            raise NotCacheableError("a graph inside holds tensors")
+        self._add(graph, {name: number for number, name in enumerate(held)})
+
+    def _add(self, graph: GraphModule, held: Mapping[str, int]) -> None:
         for name in graph.meta.keys() - _QUIET_GRAPH_META:
             if graph.meta[name] is not None:
                 raise NotCacheableError(f"the graph carries {name!r}")
-        if next(graph.parameters(), None) is not None or next(graph.buffers(), None) is not None:
-            raise NotCacheableError("the graph holds tensors")
         inner = dict(graph.named_children())
         numbers: dict[Node, str] = {}
         for node in graph.graph.nodes:
             numbers[node] = f"%{len(numbers)}"
-            self.lines.append(f"{numbers[node]} = {self._node(node, numbers, inner)}")
+            self.lines.append(f"{numbers[node]} = {self._node(node, numbers, inner, held)}")
         for name, child in inner.items():
             if not isinstance(child, GraphModule):
                 raise NotCacheableError(f"the graph holds a {type(child).__name__}")
             self.lines.append(f"graph {name}")
-            self.add_graph(child)
+            self._add(child, {})
 
-    def _node(self, node: Node, numbers: Mapping[Node, str], inner: Mapping[str, Any]) -> str:
+    def _node(self, node: Node, numbers: Mapping[Node, str], inner: Mapping[str, Any], held: Mapping[str, int]) -> str:
         for name in node.meta.keys() - _QUIET_META:
             if node.meta[name]:
                 raise NotCacheableError(f"a node carries {name!r}")
         if node.op == "placeholder":
             return "placeholder"
         if node.op == "get_attr":
+            if str(node.target) in held:
+                return f"held {held[str(node.target)]}"
             if str(node.target) not in inner:
                 raise NotCacheableError(f"the graph holds {node.target}")
             return f"get_attr {node.target}"
@@ -124,8 +132,9 @@ class GraphText:
             return f"{type(value).__name__} {value!r}"
         if isinstance(value, torch.SymInt):
             return f"symbol {self._number(value)}"
-        if not isinstance(value, torch.Tensor) or type(value) not in (FakeTensor, torch.nn.Parameter):
+        if not isinstance(value, torch.Tensor):
             raise NotCacheableError(f"an input is a {type(value).__name__}")
+        inside = [] if type(value) in (FakeTensor, torch.nn.Parameter) else self._wrapped(value)
         if value.layout is not torch.strided or value.is_quantized or value.is_mkldnn:
             raise NotCacheableError(f"an input is a tensor of the layout {value.layout}")
         if value._backward_hooks:
@@ -142,7 +151,18 @@ class GraphText:
             isinstance(value, torch.nn.Parameter), value._is_view(), value._is_zerotensor(),
             base is not None and (base.dtype, base.requires_grad, base.is_leaf),
         ]  # fmt: skip
-        return f"tensor {value.dim()} {value.dtype} {value.device} {storage} {' '.join(numbers)} {facts}"
+        own = f"tensor {value.dim()} {value.dtype} {value.device} {storage} {' '.join(numbers)} {facts}"
+        return "\n".join([own, *inside])
+
+    def _wrapped(self, value: torch.Tensor) -> list[str]:
+        """Lines for a tensor that wraps others, and for those; NotCacheableError for any other class."""
+        try:
+            if not wraps(value):
+                raise UnknownCodeError("")
+            text, inner = wrapped_text(value)
+        except UnknownCodeError as error:
+            raise NotCacheableError(f"an input is a {type(value).__name__} {error}".rstrip()) from None
+        return [text, *map(self._argument, inner)]
 
     def _number(self, number: int | torch.SymInt) -> str:
         if isinstance(number, int):

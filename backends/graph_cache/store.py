@@ -16,7 +16,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from ...errors import UserError
 from ..c_like.cache import cache_dir, digest, is_refusal, warn_of_refusal, write_atomically
 
 FOLDER = "graphs"
@@ -104,13 +103,9 @@ def clean(folder: Path, most_bytes: int, oldest: float) -> None:
                 path.parent.rmdir()  # where it was the last one; else this fails
 
 
-def own_store() -> Store | None:
-    """The store under INDUCTILE_CACHE_DIR; None, with a warning, where that folder may not be used."""
-    try:
-        return Store(cache_dir(FOLDER))
-    except UserError as error:
-        _warn(f"graphs are not cached: {error}")
-        return None
+def own_store() -> Store:
+    """The store under INDUCTILE_CACHE_DIR, or one for this process alone where that folder may not be used."""
+    return Store(cache_dir(FOLDER))
 
 
 def is_own(path: Path) -> bool:
@@ -148,9 +143,13 @@ def read_bytes(path: Path) -> bytes | None:
     except OSError as error:
         _warn(f"{path} is not read: {error.strerror}")
         return None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        _warn(f"{path} is not read: it is no file")
+        return None
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or not _is_own(path, status):
+        if not _is_own(path, status):
             return None
         if time.time() - status.st_mtime > _DAY:
             with suppress(OSError):  # the folder may be one that is only read
@@ -178,8 +177,6 @@ class Remembered:
     def get(self, stamp: str, make: Callable[[], str]) -> str:
         """The answer for a stamp; made, and kept, where it is not there."""
         store = own_store()
-        if store is None:
-            return make()
         key = f"{self.kind}-{digest(stamp.encode())}"
         for _, content in store.contents(key):
             return content.decode()

@@ -85,3 +85,16 @@ def test_a_symbol_that_a_stride_or_a_part_of_a_size_defines(function: Callable[.
     for rows in (3, 4):
         x = torch.ones(rows, 2)
         torch.testing.assert_close(compiled(x), function(x), check_stride=True)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_float_that_data_decides(dynamic: bool | None) -> None:
+    """Asking whether its op has been seen before must not ask for its value."""
+
+    def scaled(x: torch.Tensor) -> Any:
+        mean = x.mean().item()
+        return x * mean, torch.full((2, 8), mean) @ x, mean > 0
+
+    compiled: Any = torch.compile(scaled, backend="inductile", dynamic=dynamic, fullgraph=True)
+    for x in (X, X - 5):
+        torch.testing.assert_close(compiled(x), scaled(x))

@@ -177,11 +177,28 @@ def test_a_cache_that_others_may_write_is_closed_to_them(tmp_path: Path, monkeyp
     assert root.stat().st_mode & 0o022 == 0
 
 
-def test_a_cache_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "theirs"))
-    monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    with pytest.raises(UserError, match="belongs to another user"):
-        cache.cache_dir("cpp")
+def test_a_cache_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = tmp_path / "theirs"
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(theirs))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: 12345)
+        with pytest.warns(UserWarning, match="belongs to another user") as told:
+            folders = [cache.cache_dir(part) for part in ("cpp", "graphs", "cpp")]
+    assert len(told) == 1 and not any(theirs in folder.parents for folder in folders)
+
+
+def test_a_cache_on_a_disk_that_is_only_read_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may write to the folder, and that cannot be changed."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "shared"))
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.warns(UserWarning, match="Read-only file system"):
+        assert tmp_path not in cache.cache_dir("cpp").parents
 
 
 def test_a_folder_that_cannot_be_made_is_replaced_by_a_private_one(
@@ -189,8 +206,10 @@ def test_a_folder_that_cannot_be_made_is_replaced_by_a_private_one(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="no compile cache"):
+    with pytest.warns(UserWarning, match="no compile cache") as told:
         check(8.0)
+        cache.cache_dir("graphs")
+    assert len(told) == 1
 
 
 _PROCESS = """

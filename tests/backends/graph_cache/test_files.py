@@ -73,6 +73,18 @@ def test_damage_is_one_warning_and_a_compile(folder: Path) -> None:
     assert run(double, X) == "hit"
 
 
+def test_a_folder_in_the_place_of_an_entry_is_told(folder: Path) -> None:
+    assert run(double, X) == "miss"
+    (entry,) = entries(folder)
+    entry.unlink()
+    entry.mkdir()
+    warn_of_refusal.cache_clear()
+    with pytest.warns(UserWarning) as told:
+        assert run(double, X) == "miss"
+    assert any("it is no file" in str(each.message) for each in told)
+    warn_of_refusal.cache_clear()
+
+
 def test_what_others_may_write_is_not_read(folder: Path) -> None:
     assert run(double, X) == "miss"
     (entry,) = entries(folder)
