@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 
 from ..dialects.aten import TensorType
 from ..lowering.fx_import import ImportedGraph
+from ..passes.analysis.functions import first_function
 from ..passes.analysis.kept import mark_frozen
 from ..passes.analysis.memory import Mutations
 from ..passes.remarks import remark
@@ -47,7 +48,7 @@ def freeze(imported: ImportedGraph, graph: torch.fx.GraphModule) -> None:
 
     An argument that each call has to copy into other strides is another tensor in each call.
     """
-    function = next(op for op in imported.module.ops if isinstance(op, FuncOp))
+    function = first_function(imported.module)
     arguments = function.body.block.args
     own = len(arguments) - len(imported.constants)
     moved = {each.position for each in imported.arrangements}

@@ -109,6 +109,23 @@ def _declining(refuses: Callable[[torch.Tensor], bool]) -> Callable[[Callable[..
 
 
 _of_bools = _declining(lambda tensor: tensor.dtype == torch.bool)
+
+
+def _addmv(decomposition: Callable[..., Any]) -> Callable[..., Any]:
+    """Leaves a product times 0 to the op: BLAS does not read its factors, which may be NaN."""
+    of_numbers = _of_bools(decomposition)
+
+    @wraps(decomposition)
+    def adjusted(self: torch.Tensor, *args: Any, alpha: Any = 1, **kwargs: Any) -> Any:
+        return (
+            NotImplemented
+            if type(alpha) in (int, float) and alpha == 0
+            else of_numbers(self, *args, alpha=alpha, **kwargs)
+        )
+
+    return adjusted
+
+
 _of_floats = _declining(lambda tensor: not tensor.is_floating_point())
 _of_wide_floats = _declining(
     lambda tensor: (
@@ -121,7 +138,8 @@ _of_wide_floats = _declining(
 ADJUSTED: dict[str, Callable[[Callable[..., torch.Tensor]], Callable[..., torch.Tensor]]] = {
     "channel_shuffle": _in_format_of_input,
     "grid_sampler_2d": _grid_sampler,
-    **dict.fromkeys(("addmv", "dot", "mv", "trace", "vdot"), _of_bools),
+    **dict.fromkeys(("dot", "mv", "trace", "vdot"), _of_bools),
+    "addmv": _addmv,
     "im2col": _of_floats,
     **dict.fromkeys(("multi_margin_loss", "multilabel_margin_loss_forward"), _of_wide_floats),
 }

@@ -17,6 +17,7 @@ from ..dialects.aten import AtenOp, CallOp, Device, Layout, MemoryFormat, Operat
 from ..dialects.aten.binding import MEASURED, bindings
 from ..dialects.sym import Atom, Expr, SymbolAttr, SymbolDeclaration, SymIntOp, symbol
 from ..errors import UnsupportedError
+from ..passes.analysis.functions import first_function
 from .fx_import import ImportedGraph, ResultSlot
 from .fx_targets import resolve
 
@@ -32,7 +33,7 @@ def export_graph(program: ModuleOp | ImportedGraph) -> GraphModule:
     arranged as those of the graph it came from. Raises UnsupportedError for ops of other levels.
     """
     imported = program if isinstance(program, ImportedGraph) else ImportedGraph(program)
-    function = next(op for op in imported.module.ops if isinstance(op, FuncOp))
+    function = first_function(imported.module)
     return GraphExporter(function, imported).run(arrange=program is imported)
 
 

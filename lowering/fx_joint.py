@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..dialects.aten.values import SSA_CLASSES
 from ..dialects.effects import is_pure
 from ..dialects.sym import Expr
+from ..passes.analysis.functions import first_function
 from ..passes.common.rounding import is_rounded
 from ..passes.graph import _joint as marks
 from ..records import dataclass
@@ -80,7 +81,7 @@ class JointGraph:
 
     @property
     def _function(self) -> FuncOp:
-        return next(op for op in self.imported.module.ops if isinstance(op, FuncOp))
+        return first_function(self.imported.module)
 
     def _saved_values(self) -> list[SSAValue]:
         function = self._function
@@ -106,7 +107,7 @@ def import_joint(
     """
     importer = _JointImporter(graph, list(inputs))
     imported = importer.run("joint")
-    function = next(op for op in imported.module.ops if isinstance(op, FuncOp))
+    function = first_function(imported.module)
     slots = imported.output_structure[:forward_outputs]
     results = sum(isinstance(slot, ResultSlot) for slot in slots)
     function.attributes[marks.FORWARD_RESULTS] = marks.count_attr(results)

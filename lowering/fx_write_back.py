@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ..dialects.aten import AtenOp
 from ..errors import UnsupportedError
+from ..passes.analysis.functions import first_function
 from ..records import dataclass
 from .fx_export import GraphExporter
 from .fx_import import ImportedGraph
@@ -56,7 +57,7 @@ def write_back(graph: GraphModule, imported: ImportedGraph, before: Snapshot) ->
 
     Raises UnsupportedError for a change that is neither an op that replaces others nor an op that went away.
     """
-    function = next(op for op in imported.module.ops if isinstance(op, FuncOp))
+    function = first_function(imported.module)
     now = operands_of(function)
     if len(now) == len(before.operands) and all(
         op in before.operands

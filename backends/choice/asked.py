@@ -11,6 +11,7 @@ from xdsl.parser import Parser
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.context import new_context
+from ...passes.analysis.functions import first_function
 from ...passes.common.choices import Candidate, Question, mark, open_products
 from ...passes.common.implementations import NEST
 from ...passes.graph._joint import forward_results
@@ -40,7 +41,7 @@ class Asked:
     def of(question: Question) -> Asked:
         """Parse a question."""
         module = Parser(new_context(), question.text).parse_module()
-        outputs = _function(module).function_type.outputs.data
+        outputs = first_function(module).function_type.outputs.data
         assert isinstance(outputs[0], TensorType)
         return Asked(question, module, outputs[0].device)
 
@@ -52,7 +53,7 @@ class Asked:
     @property
     def is_trained(self) -> bool:
         """Whether the question is a joint function of forward and backward."""
-        return forward_results(_function(self.module)) is not None
+        return forward_results(first_function(self.module)) is not None
 
     def text(self) -> str:
         """The module as text, however the question was spelled."""
@@ -64,7 +65,7 @@ class Asked:
         second = candidate.implementation == NEST
         for op in [each for each in copy.walk() if is_either(each)]:
             take(op, second)
-        function = _function(copy)
+        function = first_function(copy)
         for number in map(number_of_way, ways_of(function.body.block.ops)):
             take_way(function.body.block, number, second)
         if self.is_trained:
@@ -75,12 +76,8 @@ class Asked:
 
     def inputs(self) -> list[torch.Tensor]:
         """Random tensors, of static sizes; the generators of the process stay as they are."""
-        types = _function(self.module).function_type.inputs.data
+        types = first_function(self.module).function_type.inputs.data
         return [_random(each) for each in types if isinstance(each, TensorType)]
-
-
-def _function(module: ModuleOp) -> FuncOp:
-    return next(op for op in module.ops if isinstance(op, FuncOp))
 
 
 def _return_no_zeros(function: FuncOp) -> None:

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import DenseArrayBase, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ...passes.analysis.functions import first_function
 from ...passes.common.copies import copy_op
 from ...passes.graph import _joint as marks
 from ...records import dataclass
@@ -33,7 +34,7 @@ class Halves:
 
 def halves_of(module: ModuleOp) -> Halves:
     """Split the joint function of a module as its marks say."""
-    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    function = first_function(module)
     block, count = function.body.block, marks.forward_results(function)
     returned = block.last_op
     assert isinstance(returned, ReturnOp) and count is not None

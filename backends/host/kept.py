@@ -1,11 +1,11 @@
 """Results of a kept function from call to call: what is looked at, and what is computed again.
 
 They belong to the weights that they were made of, which a call recognises by their addresses, and they hold as long as
-no weight's version has changed, which every write by an operator counts up. Programs that several modules share (equal
-layers, a copy of a model) have results for each. What a version does not see, `p.data.add_(1)`, is not seen here; a new
-`p.data = t` is, because the old storage goes, or the address is another. Sizes and strides need no look: Dynamo
-guards them, and the program relies on them anyway. Of weights that may be discarded only the tensors themselves are
-looked at.
+no weight's version has changed, which every write by an operator counts up, but for those of fused optimizers: behind a
+step `_count_step` does. Programs that several modules share (equal layers, a copy of a model) have results for each.
+What a version does not see, `p.data.add_(1)`, is not seen here; a new `p.data = t` is, because the old storage goes, or
+the address is another. Sizes and strides need no look: Dynamo guards them, and the program relies on them anyway. Of
+weights that may be discarded only the tensors themselves are looked at.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import torch
 from torch._dynamo.utils import counters
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 from ...records import dataclass
 from .discarded import Discards
@@ -107,6 +108,7 @@ class KeptResults:
         return sum(_bytes(each) for entry in entries for each in entry.results)
 
     def _compute(self, args: list[Any], addresses: Key, old: _Entry | None) -> list[Any]:
+        _watch_optimizers()
         versions = self._versions_of(args)  # before anything is read: a write meanwhile counts up from these
         device = next((each.device for each in args if is_gpu(each.device.type)), None)
         capturing = device is not None and _is_capturing(device)
@@ -156,6 +158,18 @@ class KeptResults:
             counters["inductile"]["kept results computed again"] += 1
             if counters["inductile"]["kept results computed again"] == _TELL_AFTER:
                 log.warning("%s ran again because weights changed; option freezing is for weights that stay", self.name)
+
+
+@cache
+def _watch_optimizers() -> None:
+    register_optimizer_step_post_hook(_count_step)
+
+
+@torch.compiler.disable
+def _count_step(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Count up the versions of what an optimizer has written: torch's own ops of fused ones leave them as they are."""
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    torch.autograd.graph.increment_version([each for each in parameters if each.grad is not None])
 
 
 def _versions(args: Sequence[torch.Tensor]) -> Key | None:

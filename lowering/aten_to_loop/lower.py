@@ -43,11 +43,13 @@ _WRITE = "aten.copy_"
 class LowerAtenToLoop(ModulePass):
     """Rebuild each function with ATen ops as loop nests and views.
 
-    Before: functional `aten` ops. After: a pointwise op is a `loop.generate` of its own, a reduction a generate whose
-    body is a `loop.reduce`, a view a `loop.view`; what has no lowering (see `unlowered_reason`) is still there and
-    will be an ATen call, which a remark says; so is what has no scalar code for its element types. Results keep their
-    types, so their strides. Locations are passed on. The debug counter of the pass's name decides op by op, so a wrong
-    lowering can be found by bisection.
+    level:         aten -> loop
+    precondition:  ops are functional, besides `aten.copy_` to inputs
+    guarantee:     a pointwise op is a `loop.generate` of its own, a reduction a generate whose body is a `loop.reduce`,
+                   a view a `loop.view`. What has no lowering, or no scalar code for its element types, is still there
+                   and will be an ATen call, which a remark says. Results keep their types, so their strides, and
+                   locations are passed on. The debug counter of the pass's name decides op by op, so that a wrong
+                   lowering can be found by bisection.
 
         %0 = aten.add.Tensor(%x, %y) : !aten.tensor<4x3xf32>
         ==>

@@ -25,6 +25,11 @@ def functions(module: ModuleOp) -> Iterator[tuple[FuncOp, Block]]:
             yield op, block
 
 
+def first_function(module: ModuleOp) -> FuncOp:
+    """The function of a module that stands for one graph."""
+    return next(op for op in module.ops if isinstance(op, FuncOp))
+
+
 def kernels_of(module: ModuleOp) -> dict[str, kernel.FuncOp]:
     """The kernels of a module by name."""
     return {op.sym_name.data: op for op in module.ops if isinstance(op, kernel.FuncOp)}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import field
 from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.values import Value
-from ...dialects.sym import ONE, Expr, const
+from ...dialects.sym import ONE, const
 from ...records import dataclass
 from ..common.copies import copy_op
 from ._dequantised import ARITHMETIC, dequantised_ops, is_view
@@ -30,17 +30,12 @@ class Recipe:
 
     ops:    in the order of the program
     dims:   value -> the dimension of it that the columns of the matrix are; None: each panel reads all of it
-    leaves: values that the ops read and do not make
+    leaves: values that the ops read and do not make, in order
     """
 
     ops: list[AtenOp]
-    dims: dict[SSAValue, int | None] = field(default_factory=dict)
-
-    @property
-    def leaves(self) -> list[SSAValue]:
-        """What the ops read and do not make, in order."""
-        made = {result for op in self.ops for result in op.results}
-        return list(dict.fromkeys(v for op in self.ops for v in op.operands if v not in made))
+    dims: dict[SSAValue, int | None]
+    leaves: list[SSAValue]
 
     def copy(self, values: dict[SSAValue, SSAValue], width: int) -> Iterable[Operation]:
         """Copies of the ops for a panel of a width, on the operands that `values` gives; their results get into it."""
@@ -72,7 +67,10 @@ def recipe_of(matrix: SSAValue, dim: int) -> Recipe:
     made = dequantised_ops(matrix)
     block = cast(Operation, matrix.owner).parent
     assert block is not None
-    recipe = Recipe([op for op in block.ops if isinstance(op, AtenOp) and op in made], {matrix: dim})
+    ops = [op for op in block.ops if isinstance(op, AtenOp) and op in made]
+    results = {result for op in ops for result in op.results}
+    leaves = list(dict.fromkeys(value for op in ops for value in op.operands if value not in results))
+    recipe = Recipe(ops, {matrix: dim}, leaves)
     for op in reversed(recipe.ops):
         result = op.results[0]
         if result not in recipe.dims:
@@ -132,18 +130,11 @@ def _permuted(op: AtenOp, dim: int, operand: SSAValue) -> int | None:
 def _through_view(op: AtenOp, dim: int, operand: SSAValue) -> int | None:
     """The dimension of the same size with as many elements in front."""
     target, source = type_of(op.results[0]).shape, type_of(operand).shape
-    before = _count(target[:dim])
+    before = math.prod(target[:dim], start=ONE)
     for place in range(len(source)):
-        if source[place] == target[dim] and _count(source[:place]) == before:
+        if source[place] == target[dim] and math.prod(source[:place], start=ONE) == before:
             return place
     raise PanelError(f"{op.name} mixes its columns with other dimensions")
-
-
-def _count(sizes: Iterable[Expr]) -> Expr:
-    count = ONE
-    for size in sizes:
-        count = count * size
-    return count
 
 
 def _unsqueezed(op: AtenOp, dim: int, operand: SSAValue) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
 
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -69,7 +69,7 @@ def _view(op: AtenOp, source: TensorType, strides: Strides) -> Strides | None:
     left = list(type_of(op.results[0]).shape)
     found: list[Expr] = []
     for size, step in _blocks(source.shape, strides):
-        taken = next((n for n in range(1, len(left) + 1) if _product(left[:n]) is size), None)
+        taken = next((n for n in range(1, len(left) + 1) if math.prod(left[:n], start=ONE) is size), None)
         if taken is None:
             return None
         found += _dense(left[:taken], step)
@@ -88,12 +88,8 @@ def _blocks(shape: Sequence[Expr], strides: Strides) -> list[tuple[Expr, Expr]]:
     return blocks
 
 
-def _product(sizes: Sequence[Expr]) -> Expr:
-    return reduce(lambda total, size: total * size, sizes, ONE)
-
-
 def _dense(sizes: Sequence[Expr], step: Expr) -> Iterator[Expr]:
-    return (step * _product(sizes[d + 1 :]) for d in range(len(sizes)))
+    return (step * math.prod(sizes[d + 1 :], start=ONE) for d in range(len(sizes)))
 
 
 def _slice(op: AtenOp, source: TensorType, strides: Strides) -> Strides:

@@ -91,6 +91,9 @@ class ExpandProducts(ProductPass):
             if isinstance(target, GpuTarget) and (self.loop_products or self.choices != NONE):
                 self._mark_scaled(op, target, ranges)
             return
+        if "alpha" in op.schema.by_name and op.arg("alpha") == 0:
+            remark("missed", self.name, op, "not a nest: libraries do not read factors whose product is taken 0 times")
+            return
         if self.loop_products and self._mark_for_units(op, ranges):
             return
         known = target.row_sums if isinstance(target, GpuTarget) and self.row_products else {}

@@ -133,8 +133,12 @@ class MultiplyQuantised(ProductPass):
         elif in_parts and not self.loop_products:
             objection = "numbers of its weight are packed, or scaled in groups, and it has more rows"
         else:
-            taller = next((tile for most, tile in known.taller if at_most(rows, most, ranges) and not in_parts), None)
-            tile = self._tile(known.tiles, columns, target) if at_most(rows, known.units, ranges) else taller
+            if at_most(rows, known.units, ranges):
+                tile = self._tile(known.tiles, columns, target)
+            elif in_parts:
+                tile = None
+            else:
+                tile = next((tile for most, tile in known.taller if at_most(rows, most, ranges)), None)
             if tile is not None:
                 if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
                     mark(op, Candidate(NEST, tile))

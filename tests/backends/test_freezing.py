@@ -61,8 +61,8 @@ def test_what_weights_decide_runs_once() -> None:
     assert any(r.pass_name == "graph-hoist-weights" and r.kind == "passed" for r in frozen.remarks)
 
 
-def _optimizer_step(model: Scaled) -> None:
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+def _optimizer_step(model: Scaled, fused: bool = False) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, fused=fused)
     for each in model.parameters():
         each.grad = torch.ones_like(each)
     optimizer.step()
@@ -79,6 +79,7 @@ CHANGES: dict[str, Callable[[Scaled], Any]] = {
     "buffer": lambda model: model.scale.add_(1),
     "new storage": _new_storage,
     "optimizer": _optimizer_step,
+    "fused optimizer": lambda model: _optimizer_step(model, fused=True),
     "state": lambda model: model.load_state_dict(Scaled().state_dict()),
     "assigned state": lambda model: model.load_state_dict(Scaled().state_dict(), assign=True),
     "new parameter": lambda model: setattr(model, "left", nn.Parameter(torch.randn(64, 32))),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from ....dialects.parametric import parametric
-from ....dialects.sym import ONE, ZERO, Expr, as_expr, smax, smin
+from ....dialects.sym import ONE, ZERO, Expr, Ranges, as_expr, prove_nonneg, smax, smin
 from ..dtypes import BOOL, I64, U8, kind
 from ..nests import (
     LoopBuilder,
@@ -219,7 +219,19 @@ def _pads(call: Call, rank: int) -> list[int | Expr]:
     return before
 
 
-@lowers("constant_pad_nd")
+def _reject_crops(call: Call) -> str | None:
+    """Eager crops before it adds, and raises where it crops more than there is."""
+    flat, ranges = [as_expr(amount) for amount in call["pad"]], call.ranges or Ranges()
+    for number, size in enumerate(reversed(shape_of(call.tensor("self"))[-(len(flat) // 2) :] if flat else ())):
+        sides = flat[2 * number : 2 * number + 2]
+        if ZERO in sides:
+            continue  # the other side crops, or none does: the size of the result says enough
+        if not all(prove_nonneg(side, ranges) or prove_nonneg(size + side, ranges) for side in sides):
+            return f"a dimension of size {size} may be smaller than what its padding crops"
+    return None
+
+
+@lowers("constant_pad_nd", _reject_crops)
 def _constant_pad(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     source = call.tensor("self")

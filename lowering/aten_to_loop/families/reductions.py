@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.aten.types import ELEMENT_TYPES, TensorType
 from ....dialects.parametric import parametric
-from ....dialects.sym import ONE, ZERO, Expr, as_expr, prove_lt
+from ....dialects.sym import ONE, ZERO, Expr, prove_lt
 from ....records import dataclass
 from ..dtypes import BOOL, F32, I32, I64, accumulation_type, computation_type, is_float, kind, lowest
 from ..nests import LoopBuilder, Shape, normalize_dims, shape_of, type_of
@@ -30,10 +30,7 @@ def reduced(call: Call) -> tuple[SSAValue, Shape, list[int]]:
 
 def size_of(shape: Shape, dims: list[int]) -> Expr:
     """How many elements each reduction takes."""
-    size = as_expr(1)
-    for d in dims:
-        size = size * shape[d]
-    return size
+    return math.prod((shape[d] for d in dims), start=ONE)
 
 
 def _same(s: ScalarBuilder, value: Scalar) -> Scalar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
@@ -36,7 +37,6 @@ from .gather import (
     reject_ranks,
     wrapped_index,
 )
-from .reductions import size_of
 from .views import Mapping, diagonal_index, selected, sliced
 
 
@@ -203,7 +203,10 @@ def _masked_scatter(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     dest, mask, source = call.tensor("self"), call.tensor("mask"), call.tensor("source")
     shape = call.type.shape
-    total, length = _product(shape), _product(shape_of(source))  # `dest` too is broadcast against the mask
+    total, length = (
+        math.prod(shape, start=ONE),
+        math.prod(shape_of(source), start=ONE),
+    )  # `dest` too is broadcast against the mask
     flat = row_major((total,), I64, call.type.device)
     flat_mask = b.generate(lambda i: s.truthy(b.at(mask, i)), row_major(shape, BOOL, call.type.device))[0]
     ones = reshape_map(shape, (total,))
@@ -219,10 +222,6 @@ def _masked_scatter(b: LoopBuilder, call: Call) -> Replacement:
         return s.where(keep, s.load(values, (position,), keep), s.load(dest, broadcast_index(shape_of(dest), index)))
 
     return b.generate(body, call.type)
-
-
-def _product(shape: Shape) -> Expr:
-    return size_of(shape, list(range(len(shape))))
 
 
 # scatter along a dimension: (indices, source) of the index's shape, or of the source's with a 1-d index

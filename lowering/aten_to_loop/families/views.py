@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
 from ....dialects.parametric import parametric
-from ....dialects.sym import ZERO, Expr, as_expr, prove_nonneg, smax
+from ....dialects.sym import ONE, ZERO, Expr, as_expr, prove_nonneg, smax
 from ..nests import (
     LoopBuilder,
     Shape,
@@ -203,19 +204,12 @@ def _roll(b: LoopBuilder, call: Call) -> Replacement:
     if any(size.as_int() == 0 for size in shape):
         return b.copy(call.tensor("self"), axes, call.type)
     if not call["dims"]:
-        linear = (linearize(axes, list(shape)) - call["shifts"][0]) % _product(shape)
+        linear = (linearize(axes, list(shape)) - call["shifts"][0]) % math.prod(shape, start=ONE)
         return b.copy(call.tensor("self"), delinearize(linear, list(shape)), call.type)
     for shift, d in zip(call["shifts"], call["dims"], strict=True):
         dim = normalize_dim(d, len(shape))
         axes[dim] = (axes[dim] - shift) % shape[dim]
     return b.copy(call.tensor("self"), axes, call.type)
-
-
-def _product(shape: Shape) -> Expr:
-    total = as_expr(1)
-    for size in shape:
-        total = total * size
-    return total
 
 
 @lowers("repeat")

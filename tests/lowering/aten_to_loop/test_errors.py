@@ -106,6 +106,19 @@ def test_reasons() -> None:
     )
 
 
+def test_padding_that_may_crop_more_than_there_is_stays_a_call() -> None:
+    """Eager crops before it adds, and raises there."""
+    n = symbol("s0")
+
+    def padded(size: int | Expr, *pad: int) -> str | None:
+        return reason("constant_pad_nd", {"self": tensor(3, size), "pad": pad}, tensor(3, size + sum(pad)))
+
+    for size, pad in ((0, (2, -1)), (4, (-5, 3)), (4, (3, -5)), (n, (2, -1))):
+        assert padded(size, *pad) == f"a dimension of size {size} may be smaller than what its padding crops"
+    for size, pad in ((4, (-4, 3)), (4, (3, -4)), (4, (-1, -2)), (n, (0, -1)), (n, (1, 2))):
+        assert padded(size, *pad) is None
+
+
 def test_locations_reach_every_op() -> None:
     from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 

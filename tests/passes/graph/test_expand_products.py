@@ -79,6 +79,26 @@ def test_nothing_to_sum_and_nothing_to_compute() -> None:
         _check(lambda x, w: F.linear(x, w) + 1, *_tensors(torch.float32, *sizes))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("loop_products", [False, True])
+def test_factors_of_a_product_times_0_are_read_as_eager_does(dtype: torch.dtype, loop_products: bool) -> None:
+    """Most libraries do not read them, so that infinities make no NaN."""
+    (c,) = _tensors(dtype, (3, 16, 16))
+    x = torch.full_like(c, torch.inf)
+
+    def products(c: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (
+            torch.addmm(c[0], x[0], x[1], alpha=0),
+            torch.baddbmm(c, x, x, alpha=0),
+            torch.addmv(c[0, 0], x[0], x[0, 0], alpha=0),
+        )
+
+    torch._dynamo.reset()
+    got = torch.compile(products, backend="inductile", options={"loop_products": loop_products})(c, x)
+    for mine, eager in zip(got, products(c, x), strict=True):
+        torch.testing.assert_close(mine, eager, equal_nan=True)
+
+
 def test_infinities_and_nan() -> None:
     x, w = _tensors(torch.float32, (1, 6), (3, 6))
     w[0, 1], w[1, 2], x[0, 3] = torch.inf, torch.nan, 0.0
