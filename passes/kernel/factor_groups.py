@@ -50,10 +50,11 @@ class KernelFactorGroups(KernelPass, kernels=all_for_gpu):
           %y = arith.mulf %b, %f   %n = scalar.narrow %y  ...  kernel.yield %product }
     becomes
         %s = kernel.reduce sum i3 in 0 to 16 {
+          %f = kernel.load %scales[16*i1 + i3]
           %g = kernel.reduce sum i2 in 0 to 128 map matrix tile 128 {
             %a = kernel.load %x[2048*i0 + 128*i3 + i2]  %b = kernel.load %w[2048*i1 + 128*i3 + i2]
             %n = scalar.narrow %b  ...  kernel.yield %product }
-          %f = kernel.load %scales[16*i1 + i3]   %y = arith.mulf %g, %f   kernel.yield %y }
+          %y = arith.mulf %g, %f   kernel.yield %y }
     """
 
     name = "kernel-factor-groups"
@@ -210,7 +211,7 @@ def _factor(op: kernel.ReduceOp, scaled: list[_Scaled], group: int, ranges: Rang
         new.name_hint = old.name_hint
         old.replace_uses_with_if(new, lambda use: use.operation not in products)
     op.detach()
-    body.insert_op_before(op, next(iter(body.ops)))
+    body.insert_op_before(op, products[0])  # behind loads of scales, which are on their way meanwhile
     set_range(op, (axis, ZERO, as_expr(group)))
     set_mapping(op, "matrix", power_above(group))
 

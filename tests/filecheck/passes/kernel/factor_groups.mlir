@@ -27,14 +27,15 @@ kernel.func @groups(%x: !kernel.buffer<bf16, 4096>, %w: !kernel.buffer<i8, 16384
 }
 // CHECK-LABEL: kernel.func @groups
 // CHECK: %g = kernel.reduce sum i3 in 0 to 4 {
+// CHECK-NEXT: %[[F:.*]] = kernel.load %s[4*i1 + i3]
+// CHECK-NEXT: %[[FW:.*]] = scalar.widen %[[F]]
 // CHECK-NEXT: %[[SUM:.*]] = kernel.reduce sum i2 in 0 to 64 map matrix tile 64 {
 // CHECK: kernel.load %x[256*i0 + 64*i3 + i2]
 // CHECK: %[[B:.*]] = scalar.cast %{{.*}} : i8 to f32
 // CHECK: scalar.narrow %[[B]]
 // CHECK-NOT: kernel.load %s
 // CHECK: kernel.yield
-// CHECK: %[[F:.*]] = kernel.load %s[4*i1 + i3]
-// CHECK-NEXT: %[[FW:.*]] = scalar.widen %[[F]]
+// CHECK-NEXT: }
 // CHECK-NEXT: arith.mulf %[[SUM]], %[[FW]]
 // REMARK: passed: kernel.func: sums of groups are multiplied with their scales group=64
 
