@@ -66,7 +66,7 @@ class FewRows:
     tiles:  of integers on matrix units: rows, columns, depth, warps and stages
     source: where the numbers come from
     casts:  most rows and such a tile, where a cast, and one scale a row at most, make the matrix of numbers; fewer rows
-            first, and of several for as many rows the first one of which there are two programs a processor, or the last
+            first, and of several for as many rows the first one of which there are two programs a processor, or last
     packed: the same where it is made of packed numbers, or with scales of groups, which decide the depth
     """
 
