@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, f32, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, bf16, f16, f32, i1, i64
 from xdsl.ir import Attribute, Dialect, SSAValue
 from xdsl.irdl import IRDLOperation, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -224,25 +224,39 @@ class PhiloxOp(AssemblyOp):
         return PhiloxOp.create(operands=(seed, offset), result_types=(IntegerType(32),))
 
 
+#: what may be taken off a number of 4 bits that becomes a float of 16 bits by its bits, exactly
+MOST_TAKEN_OFF: dict[Attribute, int] = {bf16: 128, f16: 1024}
+
+
 class _DigitsOp(AssemblyOp):
     """Base of the numbers of 4 bits that lie in a byte."""
 
     value = operand_def(IntegerType(8))
     less = opt_prop_def(IntegerAttr)
-    result = result_def(f32)
+    to = opt_prop_def(Attribute)
+    result = result_def()
     traits = traits_def(Pure())
-    SYNTAX: ClassVar = (operand("value"), clause("less", NUMBER))
+    SYNTAX: ClassVar = (operand("value"), clause("less", NUMBER), clause("to", TYPE))
 
     @classmethod
     def result_types_of(cls, read: Read) -> tuple[Attribute]:
         """A float."""
-        return (f32,)
+        return (read.properties.get("to", f32),)
 
     @classmethod
-    def of(cls, value: SSAValue, less: int = 0):
-        """Build from a byte and what is taken off."""
-        given = {"less": IntegerAttr(less, i64)} if less else {}
-        return cls.create(operands=(value,), result_types=(f32,), properties=given)
+    def of(cls, value: SSAValue, less: int = 0, to: Attribute = f32):
+        """Build from a byte, what is taken off, and a type of floats."""
+        given: dict[str, Attribute] = {"less": IntegerAttr(less, i64)} if less else {}
+        given |= {} if to == f32 else {"to": to}
+        return cls.create(operands=(value,), result_types=(to,), properties=given)
+
+    def verify_(self) -> None:
+        """Check the type of the result, and that it has all digits of the number."""
+        to = f32 if self.to is None else self.to
+        if to not in (f32, *MOST_TAKEN_OFF) or self.result.type != to:
+            raise VerifyException(f"{self.name} gives f32, bf16 or f16")
+        if to != f32 and not 0 <= self.zero <= MOST_TAKEN_OFF[to]:
+            raise VerifyException(f"{self.name} takes at most {MOST_TAKEN_OFF[to]} off a number of {to}")
 
     @property
     def zero(self) -> int:
@@ -252,14 +266,20 @@ class _DigitsOp(AssemblyOp):
 
 @op_definition
 class LowDigitsOp(_DigitsOp):
-    """The number in the lower 4 bits of a byte, as an f32: `%n = scalar.low_digits %byte less 8` is -8 to 7."""
+    """The number in the lower 4 bits of a byte, as an f32: `%n = scalar.low_digits %byte less 8` is -8 to 7.
+
+    `scalar.low_digits %byte less 8 to bf16` is the same number as a float of 16 bits.
+    """
 
     name = "scalar.low_digits"
 
 
 @op_definition
 class HighDigitsOp(_DigitsOp):
-    """The number in the upper 4 bits of a byte, as an f32: `%n = scalar.high_digits %byte less 8` is -8 to 7."""
+    """The number in the upper 4 bits of a byte, as an f32: `%n = scalar.high_digits %byte less 8` is -8 to 7.
+
+    `scalar.high_digits %byte less 8 to bf16` is the same number as a float of 16 bits.
+    """
 
     name = "scalar.high_digits"
 

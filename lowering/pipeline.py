@@ -93,7 +93,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-map-softmax-sums,kernel-map-chained-products,kernel-bound-steps,"
         "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-factor-sums,kernel-peel-masked-steps,"
         "kernel-order-programs,"
-        "kernel-map-products,kernel-split-last-wave,kernel-load-boxes,"
+        "kernel-map-products,kernel-factor-groups,kernel-split-last-wave,kernel-load-boxes,"
         "kernel-jam-rows,kernel-join-runs,kernel-stage-rows,kernel-map,"
         "kernel-fold-rows,kernel-join-axes,"
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"

@@ -74,9 +74,10 @@ _ROW_SUMS_OF_HOPPER = {
 _TILES_OF_BYTES = ((16, 64, 128, 4, 5), (16, 32, 256, 4, 4), (16, 16, 256, 2, 5))
 #: int8 weights 5632x2048 with a scale behind the sum, nests and the library behind a cast into memory: 32 rows 11.7,
 #: 18.0, 64 13.8, 19.0, 256 24.9, 23.2, 512 38.6, 31.5, 2048 112, 79
-_MORE_ROWS_OF_BYTES = ((32, (32, 32, 128, 4, 5)), (64, (64, 64, 128, 4, 4)))
+_ROWS_OF_BYTES = (*((16, tile) for tile in _TILES_OF_BYTES), (32, (32, 32, 128, 4, 5)), (64, (64, 64, 128, 4, 4)))
+_ROWS_OF_PACKED = ((16, (16, 64, 64, 4, 4)), (16, (16, 32, 64, 4, 5)))
 _DEQUANTISED_OF_HOPPER = {
-    16: FewRows(16, 1, _TILES_OF_BYTES, "one to 16 vectors by three weights", _MORE_ROWS_OF_BYTES),
+    16: FewRows(16, 1, _TILES_OF_BYTES, "one to 16 vectors by three weights", _ROWS_OF_BYTES, _ROWS_OF_PACKED),
 }
 #: bfloat16: 4 x 16 heads of 2048 x 64, without a mask, in 0.157 ms
 _ATTENTION_OF_HOPPER = {16: 437_000}

@@ -61,17 +61,18 @@ class FewRows:
 
     The library reads a matrix that was made in memory, at the speed of memory twice.
 
-    units:  most rows on matrix units
+    units:  most rows of integers on matrix units, in one of `tiles`
     sums:   most rows as sums over rows of the matrix, where it is made of packed numbers, or with scales of groups
-    tiles:  of what is on matrix units, rows, columns, depth, warps and stages: the first one of which there are two
-            programs a processor, else the last
+    tiles:  of integers on matrix units: rows, columns, depth, warps and stages
     source: where the numbers come from
-    taller: rows that are more, on matrix units with such a tile, where a cast, and one scale a row at most, make the
-            matrix of numbers
+    casts:  most rows and such a tile, where a cast, and one scale a row at most, make the matrix of numbers; fewer rows
+            first, and of several for as many rows the first one of which there are two programs a processor, or last
+    packed: the same where it is made of packed numbers, or with scales of groups, which decide the depth
     """
 
     units: int
     sums: int
     tiles: tuple[tuple[int, int, int, int, int], ...]
     source: str
-    taller: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = ()
+    casts: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = ()
+    packed: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = ()

@@ -103,8 +103,8 @@ TO_FLOAT = {"int8": "nvidia.float_of_int8({0t})", "uint8": "nvidia.float_of_uint
 
 #: numbers of 4 bits in a byte, of a block on NVIDIA's GPUs, and else
 DIGITS: dict[type[Operation], tuple[str, str]] = {
-    LowDigitsOp: ("nvidia.low_digits({0t}, less)", "({0t} & 15).to(tl.float32) - less"),
-    HighDigitsOp: ("nvidia.high_digits({0t}, less)", "(({0t} >> 4) & 15).to(tl.float32) - less"),
+    LowDigitsOp: ("nvidia.low_digits({0t}, less, type)", "({0t} & 15).to(type) - less"),
+    HighDigitsOp: ("nvidia.high_digits({0t}, less, type)", "(({0t} >> 4) & 15).to(type) - less"),
 }
 
 #: an approximate exponential that may be 0 where it is below the normal numbers

@@ -38,9 +38,11 @@ _BINARY: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
 _NVIDIA: dict[str, Callable[..., torch.Tensor]] = {
     "exp2": torch.exp2, "full_exp2": torch.exp2, "reciprocal": torch.reciprocal,
     "float_of_int8": torch.Tensor.float, "float_of_uint8": torch.Tensor.float,
+}  # fmt: skip
+_DIGITS: dict[str, Callable[..., torch.Tensor]] = {
     "low_digits": lambda x, less: (x & 15).float() - less,
     "high_digits": lambda x, less: ((x >> 4) & 15).float() - less,
-}  # fmt: skip
+}
 
 
 def _libdevice_function(function: Callable[..., torch.Tensor]) -> Callable[..., Any]:
@@ -55,6 +57,11 @@ def _libdevice_function(function: Callable[..., torch.Tensor]) -> Callable[..., 
         return tl.tensor(TensorHandle(result, dtype), tl.block_type(dtype, list(result.shape)) if shaped else dtype)
 
     return call
+
+
+def _to_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of float32 whose last argument says what it is converted to."""
+    return lambda *arguments: function(*arguments[:-1]).to(arguments[-1])
 
 
 def _tree_reduce(self: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -209,6 +216,8 @@ def install() -> None:
     builder.cast_impl = _rounding_casts(builder.cast_impl)
     for name, function in _NVIDIA.items():
         setattr(nvidia, name, _libdevice_function(function))
+    for name, function in _DIGITS.items():
+        setattr(nvidia, name, _to_dtype(_libdevice_function(function)))
     for name in ("let_next_begin", "await_launches"):  # kernels run one after the other
         setattr(nvidia, name, lambda: None)
     for name, function in {**_UNARY, **_BINARY}.items():

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import kernel, scalar
 from ...dialects.access import string_attr
-from ...dialects.sym import Expr
+from ...dialects.sym import Expr, symbol
 from ...errors import UnsupportedError
 from ...passes.kernel.gpu_legality import has_atomic
 from ..printing.code import PRODUCT
@@ -22,6 +22,7 @@ from .monoids import identity, monoid_named, reduce_text
 from .values import Dims, Value, union
 
 Access = kernel.LoadOp | kernel.StoreOp
+_MATRIX = string_attr("matrix")
 
 
 def load(context: Context, op: kernel.LoadOp) -> None:
@@ -80,15 +81,44 @@ def _load_pair(context: Context, low: Access, high: Access) -> None:
     if low.results[0] in context.values:
         return
     place = _index(context, low.map.data[0], ())
+    wide = _lanes_of_pairs(context, low)
     names = [context.names.fresh(f"{context.buffers[low.buffer]}_{word}") for word in ("even", "odd")]
-    pointer, rest = _of_pair(context, low, place, place.dims)
+    if wide is None:
+        pointer, rest = _of_pair(context, low, place, place.dims)
+    else:
+        inside = context.mask(place.dims, None)
+        pointer = _pointer(context, low.buffer, wide, place.dims)
+        rest = ("" if inside is None else f", mask={inside}") + _policy(low)
     if "mask=" in rest and not context.zeroed.isdisjoint((low.results[0], high.results[0])):
         rest += ", other=0"
-    context.out.line(f"{', '.join(names)} = tl.split(tl.load({pointer}{rest}))")
+    text = f"tl.load({pointer}{rest})"
+    if wide is not None:
+        text = f"tl.reshape({text}, {context.shape(place.dims)[:-1]}, 2])"
+    context.out.line(f"{', '.join(names)} = tl.split({text})")
     dtype = dtype_name(low.buffer.type.element)  # pyright: ignore[reportAttributeAccessIssue]
     for name, op in zip(names, (low, high), strict=True):
         assert isinstance(op, kernel.LoadOp)
         _bind(context, op, name, dtype, place.dims)
+
+
+def _lanes_of_pairs(context: Context, low: Access) -> Code | None:
+    """Places of both neighbours of a factor of a product, where they are along the last dimension of its tile.
+
+    Lanes that go by one are copied 16 bytes at a time into the memory from which units read them.
+    """
+    loop, lanes = low.parent_op(), {each.dim: each for each in context.lanes}.get(context.frame[-1])
+    if lanes is None or lanes.mask is not None or loop is None or loop.properties.get("mapping") != _MATRIX:
+        return None
+    expr, axis = low.map.data[0], lanes.axis
+    rest = expr - symbol(axis) * 2
+    if axis in rest.free_symbols:
+        return None
+    width = "" if context.width is None else f".to({context.width})"
+    steps = context.along(f"tl.arange(0, 2 * {lanes.block}){width}", lanes.dim)
+    text = f"2 * {lanes.start} + {steps}" if lanes.start else steps
+    pair = f"{axis}_pair"
+    context.symbols[pair] = context.define(text, context.symbols[axis].dtype, (lanes.dim,), pair)
+    return context.index(rest + symbol(pair))
 
 
 def _store_pair(context: Context, op: kernel.StoreOp, low: Access, high: Access) -> None:

@@ -86,21 +86,33 @@ def float_of_uint8(x):
 
 
 @triton.jit
-def low_digits(x, less: tl.constexpr):
+def low_digits(x, less: tl.constexpr, dtype: tl.constexpr):
     """The number in the lower 4 bits, less another, exactly."""
-    return _digits(x, "0", less)
+    return _digits(x, "0", less, dtype)
 
 
 @triton.jit
-def high_digits(x, less: tl.constexpr):
+def high_digits(x, less: tl.constexpr, dtype: tl.constexpr):
     """The number in the upper 4 bits, less another, exactly."""
-    return _digits(x, "4", less)
+    return _digits(x, "4", less, dtype)
 
 
 @triton.jit
-def _digits(x, shift: tl.constexpr, less: tl.constexpr):
-    """4 bits of each byte from `shift` on, less a number: the last digits of 2 ** 23 and what the bits are."""
-    bits = tl.inline_asm_elementwise(
+def _digits(x, shift: tl.constexpr, less: tl.constexpr, dtype: tl.constexpr):
+    """4 bits of each byte from `shift` on, less a number: the last digits of a power of 2 and what the bits are.
+
+    That is 2 ** 23 for float32, 2 ** 10 for float16 and 2 ** 7 for bfloat16, of which a word holds two.
+    """
+    if dtype == tl.float32:
+        return _digits_of_words(x, shift).to(tl.float32, bitcast=True) - (8388608.0 + less)
+    if dtype == tl.float16:
+        return _digits_of_halves(x, shift, "0x64646464").to(tl.float16, bitcast=True) - (1024.0 + less)
+    return _digits_of_halves(x, shift, "0x43434343").to(tl.bfloat16, bitcast=True) - (128.0 + less)
+
+
+@triton.jit
+def _digits_of_words(x, shift: tl.constexpr):
+    return tl.inline_asm_elementwise(
         "{.reg .b32 digits; shr.u32 digits, $4, "
         + shift
         + """;
@@ -116,7 +128,24 @@ def _digits(x, shift: tl.constexpr, less: tl.constexpr):
         is_pure=True,
         pack=4,
     )
-    return bits.to(tl.float32, bitcast=True) - (8388608.0 + less)
+
+
+@triton.jit
+def _digits_of_halves(x, shift: tl.constexpr, power: tl.constexpr):
+    return tl.inline_asm_elementwise(
+        "{.reg .b32 digits; shr.u32 digits, $2, "
+        + shift
+        + "; and.b32 digits, digits, 0x0F0F0F0F; prmt.b32 $0, digits, "
+        + power
+        + ", 0x5140; prmt.b32 $1, digits, "
+        + power
+        + ", 0x5342; }",
+        "=r,=r,r",
+        [x],
+        tl.int16,
+        is_pure=True,
+        pack=4,
+    )
 
 
 # launches that overlap (programmatic dependent launch): nothing without the attribute of the launch that allows it

@@ -184,7 +184,8 @@ def _digits(context: Context, op: Operation) -> None:
     (value,) = operands = _operands(context, op)
     of_blocks, otherwise = DIGITS[type(op)]
     text = spell(context, of_blocks if context.nvidia and value.dims else otherwise, operands)
-    _bind(context, op, text.replace("less", str(op.zero)), "float32", operands)
+    dtype = dtype_name(op.result.type)
+    _bind(context, op, text.replace("less", str(op.zero)).replace("type", f"tl.{dtype}"), dtype, operands)
 
 
 def _index(context: Context, op: kernel.IndexOp) -> None:

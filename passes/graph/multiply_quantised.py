@@ -43,19 +43,17 @@ class MultiplyQuantised(ProductPass):
     guarantee:     the same values but for the order and rounding of sums of floats; integers are added exactly. What
                    matches a pattern of `patterns/quantised.py` becomes one op: products of quantised numbers oneDNN's,
                    if its sums are exact, which takes `integer_products` "library" or numbers of 7 bits. Where their
-                   result is quantised again, behind an activation or a residual, the same op does that, and an
-                   activation of images whose floats are read. A product of
+                   result is quantised again, behind an activation or a residual, the same op does that. A product of
                    a few rows (`CpuTarget.dequantised_rows`) and a matrix that casts and arithmetic make of less
                    memory, as they do a weight of 8 bits, and whose elements lie side by side along the depth, is marked
                    as a nest: `lower-aten-to-loop` makes sums over rows, and `loop-inline` puts the arithmetic there, so
-                   that the dequantised matrix is never in memory. On a GPU so is one of up to 64 rows where a cast, and
-                   one scale a row at most, make the matrix, with a tile for matrix units; one of one row, as sums,
-                   where numbers are packed or scaled in groups (`GpuTarget.dequantised`). With `loop_products` such of
-                   up to 16 rows are nests on matrix units, too, which were slower than the library. So is an
-                   `aten._int_mm` of few rows, and on a GPU one that the library refuses, of up to 16 rows or of odd
-                   sizes, and others where that was measured to be faster (`GpuTarget.integer_nests`). On a CPU one of
-                   more is
-                   marked "floats" where `integer_products` says so: exact products of float32 in blocks of the depth,
+                   that the dequantised matrix is never in memory. On a GPU so is one of more rows, with a tile for
+                   matrix units, up to as many as its description says where a cast, and one scale a row at most, make
+                   the matrix, and where numbers are packed or scaled in groups (`GpuTarget.dequantised`); of those one
+                   of one row is sums. So is an `aten._int_mm` of few rows, and on a GPU one that the library refuses,
+                   of up to 16 rows or of odd sizes, and others where that was measured to be faster
+                   (`GpuTarget.integer_nests`). On a CPU one of more is marked "floats" where `integer_products` says
+                   so: exact products of float32 in blocks of the depth,
                    which take 84 ms for 128x768x3072 where ATen's loops take 1200, on two cores of an EPYC with AVX2.
                    With "library" ATen's own computes it, which is fast with instructions for integers (VNNI, AMX).
 
@@ -72,8 +70,6 @@ class MultiplyQuantised(ProductPass):
     integer_products: str = LIBRARY
     packed_products: bool = True
     """Let oneDNN multiply quantised numbers with weights that it packs."""
-    loop_products: bool = False
-    """Make nests of products of few rows with packed numbers, too, which were slower when they were measured."""
 
     def prepare(self, block: Block) -> None:
         """Let one op stand for what matches a pattern. UserError for an unknown way to multiply integers."""
@@ -130,20 +126,15 @@ class MultiplyQuantised(ProductPass):
         elif in_parts and at_most(rows, known.sums, ranges):
             self.mark(op, NEST, f"sums over rows of a matrix that is made where it is read: {what}")
             return
-        elif in_parts and not self.loop_products:
-            objection = "numbers of its weight are packed, or scaled in groups, and it has more rows"
         else:
-            if at_most(rows, known.units, ranges):
-                tile = self._tile(known.tiles, columns, target)
-            elif in_parts:
-                tile = None
-            else:
-                tile = next((tile for most, tile in known.taller if at_most(rows, most, ranges)), None)
-            if tile is not None:
+            counted = known.packed if in_parts else known.casts
+            most = next((most for most, _ in counted if at_most(rows, most, ranges)), None)
+            if most is not None:
+                tiles = [tile for each, tile in counted if each == most]
                 if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
-                    mark(op, Candidate(NEST, tile))
+                    mark(op, Candidate(NEST, self._tile(tiles, columns, target)))
                 return
-            objection = f"it has more than {max([known.units, *(most for most, _ in known.taller)])} rows"
+            objection = f"it has more than {max((most for most, _ in counted), default=0)} rows"
         remark("missed", self.name, op, f"its weight is dequantised into memory, {size_text(how.made)}: {objection}")
 
     def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:

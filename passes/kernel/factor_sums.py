@@ -73,12 +73,12 @@ def _taken_out(product: kernel.Product) -> float | None:
             number = number_of(other)
             if number is None or not 0 < abs(number) < inf or not counter(KernelFactorSums.name):
                 continue
-            product.op.operands[place] = _rounded(x, narrow, product.op)
+            product.op.operands[place] = rounded(x, narrow, product.op)
             return float(number)
     return None
 
 
-def _rounded(x: SSAValue, narrow: NarrowOp, before: Operation) -> SSAValue:
+def rounded(x: SSAValue, narrow: NarrowOp, before: Operation) -> SSAValue:
     """A number as units read it: rounded as another one was, unless it is of that type already."""
     owner, element = x.owner, narrow.results[0].type
     if isinstance(owner, WidenOp) and owner.operands[0].type == element:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, IntegerType
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import Float32Type, IntegerType, f32
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.scalar import CastOp, HighDigitsOp, LowDigitsOp, number_of
+from ...dialects.scalar import MOST_TAKEN_OFF, CastOp, HighDigitsOp, LowDigitsOp, NarrowOp, number_of
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
@@ -27,13 +27,15 @@ class KernelUnpackDigits(KernelPass, kernels=all_for_gpu):
     Precondition: behind all passes that simplify scalars; kernels for other machines than GPUs stay as they are.
     Guarantee: the same values. A float32 made of the lower or the upper half of a byte is one op, which a GPU computes
     of four bytes at once, without a number of 8 bits in between. A whole number that all users take off is taken off
-    at once, which is exact.
+    at once, which is exact. So is the number as a float of 16 bits, where matrix units read it.
 
         %a = arith.andi %byte, %c15 : i8
         %b = scalar.cast %a : ui8 to f32
         %c = arith.subf %b, %c8 : f32
     becomes
         %c = scalar.low_digits %byte less 8
+    and where all users are `scalar.narrow %c : f32 to bf16`,
+        %n = scalar.low_digits %byte less 8 to bf16
     """
 
     name = "kernel-unpack-digits"
@@ -56,11 +58,21 @@ def _replace(op: CastOp) -> None:
     users = [use.operation for use in op.result.uses]
     off = [number_of(user.rhs) if isinstance(user, arith.SubfOp) and user.lhs is op.result else None for user in users]
     less = int(off[0] or 0) if len(set(off)) == 1 and off[0] in range(_MOST_OFF) else 0
-    made = kind.of(byte, less)
+    replaced = [user.results[0] for user in users] if less else [op.result]
+    narrows = [use.operation for value in replaced for use in value.uses]
+    target = _narrowed(narrows, less)
+    made = kind.of(byte, less, target)
     made.location, made.results[0].name_hint = op.location, op.result.name_hint
     block.insert_op_before(made, op)
-    for value in [user.results[0] for user in users] if less else [op.result]:
+    for value in replaced if target == f32 else [narrow.results[0] for narrow in narrows]:
         value.replace_all_uses_with(made.results[0])
+
+
+def _narrowed(users: list[Operation], less: int) -> Attribute:
+    """The type to which all users round a number, if it is exact; f32 where they do anything else."""
+    targets = {user.target_element if isinstance(user, NarrowOp) else None for user in users}
+    target = targets.pop() if len(targets) == 1 else None
+    return f32 if target is None or not 0 <= less <= MOST_TAKEN_OFF.get(target, -1) else target
 
 
 def _half_of(op: CastOp) -> tuple[type[LowDigitsOp | HighDigitsOp], SSAValue] | None:

@@ -15,6 +15,7 @@ from ...dialects.sym import ONE, ZERO, AxesAttr, Expr, Ranges, prove_le, symbol
 from ...records import dataclass
 from ..analysis.functions import elsewhere, is_handed_in, is_handing_over, symbol_ranges
 from ..analysis.memory import NESTS, Mutations
+from ..analysis.nests import element_bytes
 from ..analysis.recomputing import reads_less_again
 from ..analysis.sizes import Sizes
 from ..common.choices import chosen_tile
@@ -49,7 +50,9 @@ class Inline(LoopPass):
         moves less: with n sites and r elements read for one, n*r < r + 1 + n, which is what computing, writing and
         reading it n times costs. A site that evaluates elements repeatedly (broadcast, gather, inside a reduction
         that it does not depend on, overlapping windows) allows r <= 1 and, if anything is read, half of the operations.
-        Lanes without an element (a piece beside others) read nothing, and compute in vain what is cheap;
+        Lanes without an element (a piece beside others) read nothing, and compute in vain what is cheap. A tile for
+        matrix units that was chosen for the reader makes an element once for all of its rows, and what is made of less
+        memory, as a dequantised weight, is made again for a few such tiles;
       - its sites together evaluate no more points than it has elements (pieces of it), and what it reads is in memory
         anyway: then nothing is computed again. With a reduction only at the top of bodies of generates and scatters,
         and where something as large as all that it reduces is read once, as the matrix of a product with a vector;
@@ -89,6 +92,10 @@ class Inline(LoopPass):
 SMALL = 16
 #: numbers of the tile of a product at least, of which the first are its rows
 LEAST_OF_TILE = 5
+#: for how many tiles of rows a factor is made again that is made of less memory: whoever chose the tile counted that
+MOST_TILES = 16
+#: what is read then is at most so much of what is made
+LESS = 0.75
 #: how often a reduction whose pieces are computed where they are read takes each element of its largest source
 REREAD = 2
 
@@ -262,12 +269,24 @@ class _Inliner:
         """Whether a site evaluates more points than the producer has elements."""
         around = axes_around(site.block)
         if site.access.mask is None:
-            return not _is_within(_computed_apart(around, site), producer, self.ranges)
+            apart = _computed_apart(around, site, MOST_TILES if self.makes_more(producer) else 1)
+            return not _is_within(apart, producer, self.ranges)
         # A padded border may hold no elements; an axis that the index ignores repeats them for sure.
         seen = frozenset().union(*(e.free_symbols for e in site.index))
         if any(name not in seen and size is not ONE for name, size in around):
             return True
         return self.is_beyond(producer, site) and not _is_shifted(site)
+
+    def makes_more(self, producer: GenerateOp) -> bool:
+        """Whether a producer makes more bytes than it reads, as one that dequantises does."""
+        sources = {load.operands[0] for load in loads_in(producer)}
+        read, made = (sum(map(self.bytes, values)) for values in (sources, producer.results))
+        return read <= LESS * made
+
+    def bytes(self, value: SSAValue) -> float:
+        """Estimated bytes of a tensor."""
+        type_ = cast(TensorType, value.type)
+        return self.estimates.product(type_.shape) * element_bytes(type_.element)
 
     def idles(self, producer: GenerateOp, site: Site) -> bool:
         """Whether a site computes an element at one point at most, but at many points none: lanes are masked there."""
@@ -390,13 +409,14 @@ def _is_shifted(site: Site) -> bool:
     return len(set(names)) == len(names)
 
 
-def _computed_apart(around: list[tuple[str, Expr]], site: Site) -> list[tuple[str, Expr]]:
-    """The axes around a site without those that the index ignores and one tile for matrix units covers."""
+def _computed_apart(around: list[tuple[str, Expr]], site: Site, most: int) -> list[tuple[str, Expr]]:
+    """The axes around a site without those that the index ignores and so many tiles for matrix units cover at most."""
     tile = chosen_tile(nest_of(site.block))
     if tile is None or len(tile) < LEAST_OF_TILE:
         return around
     seen = frozenset[str]().union(*(e.free_symbols for e in site.index))
-    return [(name, size) for name, size in around if name in seen or (size.as_int() or tile[0] + 1) > tile[0]]
+    covered = most * tile[0]
+    return [(name, size) for name, size in around if name in seen or (size.as_int() or covered + 1) > covered]
 
 
 def _is_within(around: list[tuple[str, Expr]], producer: GenerateOp, ranges: Ranges) -> bool:
