@@ -24,7 +24,7 @@ from gpu import make_importable
 Options = dict[str, str]
 _OVERLAP = {"kernel-overlap-launches": "overlap-launches=true"}
 _APART = {"loop-repeat-rows": "repeat-rows=false"}
-#: way -> options of passes
+#: way -> options of passes; nothing for a pass that is left out
 WAYS: dict[str, Options] = {
     "inductor": {},
     "eager": {},
@@ -32,6 +32,7 @@ WAYS: dict[str, Options] = {
     "overlap": _OVERLAP,
     "apart": _APART,
     "apart, overlap": _APART | _OVERLAP,
+    "turned apart": {"kernel-inline-launches": ""},
 }
 
 
@@ -40,7 +41,8 @@ def pipeline(options: Options) -> str:
     from inductile.lowering.pipeline import pipeline_string
 
     names = pipeline_string().split(",")
-    return ",".join(f"{name}{{{options[name]}}}" if name in options else name for name in names)
+    kept = [name for name in names if options.get(name) != ""]
+    return ",".join(f"{name}{{{options[name]}}}" if name in options else name for name in kept)
 
 
 def measure(kind: str, name: str, options: Options, size: str, device: str, out: str, ready: Any) -> None:
@@ -124,7 +126,8 @@ def summary(events: list[dict[str, Any]]) -> dict[str, Any]:
     rows = [[*key, len(us), round(sum(us) / len(us), 2)] for key, us in kernels.items()]
     rows.sort(key=lambda row: -row[4] * row[5])
     total = {"kernels_us": round(sum(map(sum, kernels.values())), 1), "gaps_us": round(sum(gaps), 1)}
-    return total | {"kernels": rows[:40], "some": [[e["name"][:24], round(e["dur"], 2)] for e in events[20:32]]}
+    some = [[e["name"][:24], round(e["ts"] - events[20]["ts"], 2), round(e["dur"], 2)] for e in events[20:32]]
+    return total | {"kernels": rows[:40], "some": some}
 
 
 def main() -> None:

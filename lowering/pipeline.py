@@ -88,7 +88,7 @@ DEFAULT: tuple[Phase, ...] = (
         "schedule",
         "kernel: loops mapped to hardware and tiled; then what a tile cannot hold, what waits for memory, warps",
         "kernel-apply-schedule,kernel-unroll-windows,kernel-relax-order,kernel-sink-prologues,"
-        "kernel-fold-lanes,kernel-pair-lanes,kernel-interleave-lanes,"
+        "kernel-fold-lanes,kernel-inline-launches,kernel-pair-lanes,kernel-interleave-lanes,"
         "kernel-read-back,kernel-write-ahead,"
         "kernel-map-softmax-sums,kernel-map-chained-products,kernel-bound-steps,"
         "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-factor-sums,kernel-peel-masked-steps,"

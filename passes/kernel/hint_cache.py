@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.access import string_attr
-from ...dialects.sym import Expr, Ranges, bounds
+from ...dialects.sym import ZERO, Expr, Ranges, bounds, symbol
 from ..analysis.effects import is_local, written_buffers
 from ..analysis.loops import Loop, loops_around, ops_in
 from ..analysis.nests import element_bytes, is_unit
@@ -80,17 +80,21 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
         own_rows = keeps_numbers and not _is_for_all(op)
         repeats = any(own_rows or not is_persistent(loop, ranges) for loop in path)
         if isinstance(op, kernel.LoadOp) and repeats and own <= op.map.data[0].free_symbols:
-            reads.setdefault((op.buffer, _nest_on_units(op, path)), []).append((op, _first_part(path[0])))
+            reads.setdefault((op.buffer, _programs_of(op)), []).append((op, _first_part(path[0])))
     found: dict[Operation, str] = {}
     streamed: dict[Operation, str] = {}
+    read_once: dict[SSAValue, list[kernel.LoadOp]] = {}
     for (buffer, _), all_reads in reads.items():
-        op, last = all_reads[-1]
+        _, last = all_reads[-1]
         if buffer in written:
             continue
         if any(loop is not last for _, loop in all_reads):
             found |= {op: DROP if loop is last else KEEP for op, loop in all_reads}
-        elif counts[buffer] == len(all_reads) and _reads_whole_lines(op) and _is_large(op, facts):
-            streamed |= {op: DROP for op, _ in all_reads} if _are_apart([op for op, _ in all_reads], ranges) else {}
+        elif all(_reads_whole_lines(op) for op, _ in all_reads):
+            read_once.setdefault(buffer, []).extend(op for op, _ in all_reads)
+    for buffer, loads in read_once.items():
+        if counts[buffer] == len(loads) and _is_large(loads[0], facts) and _are_apart(loads, facts):
+            streamed |= dict.fromkeys(loads, DROP)
     if found:
         stores = [op for op, path in loops.items() if isinstance(op, kernel.StoreOp) and path]
         found |= {op: DROP for op in stores if not is_local(op.buffer)}
@@ -106,10 +110,55 @@ def _is_for_all(op: Operation) -> bool:
     return isinstance(op, kernel.LoadOp) and bool(programs) and programs.isdisjoint(op.map.data[0].free_symbols)
 
 
-def _are_apart(loads: list[kernel.LoadOp], ranges: Ranges) -> bool:
-    """Whether loads of a buffer read parts of it that certainly have nothing in common, one behind the other."""
-    if len(loads) == 1:
+def _are_apart(loads: list[kernel.LoadOp], facts: KernelFacts) -> bool:
+    """Whether loads of a buffer read parts of it that certainly have nothing in common."""
+    if len(loads) == 1 or _follow(loads, facts.ranges):
         return True
+    grids = [_grid_of(load) for load in loads]
+    known = [grid for grid in grids if grid is not None]
+    return len(known) == len(loads) and not any(itertools.starmap(_meet, itertools.combinations(known, 2)))
+
+
+#: the place that a load reads first, and the step and the count of each axis that moves it, the largest step first
+_Grid = tuple[int, tuple[tuple[int, int], ...]]
+
+
+def _grid_of(load: kernel.LoadOp) -> _Grid | None:
+    """The places that a load reads; None where they are no such grid, or not known."""
+    index, steps = load.map.data[0], list[tuple[int, int]]()
+    for loop in loops_around(load):
+        step, count = index.coefficient(loop.axis.data), (loop.hi.data - loop.lo.data).as_int()
+        value = ZERO if step is None else step
+        if (size := value.as_int()) is None or size < 0 or count is None or loop.lo.data is not ZERO:
+            return None
+        steps += [(size, count)] if size else []
+        index = index - symbol(loop.axis.data) * value
+    first = index.as_int()
+    return None if first is None else (first, tuple(sorted(steps, reverse=True)))
+
+
+def _meet(one: _Grid, other: _Grid) -> bool:
+    """Whether two loads may read one place."""
+    (first, steps), (second, others) = one, other
+    if steps == others:
+        return _is_distance(second - first, steps)
+    spans = [sum(step * (count - 1) for step, count in each) for each in (steps, others)]
+    return first <= second + spans[1] and second <= first + spans[0]
+
+
+def _is_distance(distance: int, steps: tuple[tuple[int, int], ...]) -> bool:
+    """Whether two points of a grid may be so far apart."""
+    if abs(distance) > sum(step * (count - 1) for step, count in steps):
+        return False
+    if not steps:
+        return True
+    (step, count), *rest = steps
+    whole = distance // step
+    return any(abs(k) < count and _is_distance(distance - k * step, tuple(rest)) for k in (whole, whole + 1))
+
+
+def _follow(loads: list[kernel.LoadOp], ranges: Ranges) -> bool:
+    """Whether loads read parts of a buffer one behind the other."""
     first = loads[0].map.data[0]
     places = [(load.map.data[0] - first).as_int() for load in loads]
     own = [[loop.axis.data for loop in loops_around(load)] for load in loads]
@@ -155,9 +204,10 @@ def _loops_of(op: Operation) -> list[Loop]:
     return [loop for loop in loops_around(op) if not is_grid(loop)]
 
 
-def _nest_on_units(op: Operation, path: list[Loop]) -> Loop | None:
-    """The nest around a factor of a product: other nests are other programs, which read it at about the same time."""
-    return loops_around(op)[0] if path[0].mapping.data == "matrix" else None
+def _programs_of(op: Operation) -> Loop | None:
+    """The nest around an access, if programs share it out: other nests are other programs, at about the same time."""
+    outermost = loops_around(op)[0]
+    return outermost if is_grid(outermost) else None
 
 
 def _reads_whole_lines(op: kernel.LoadOp) -> bool:

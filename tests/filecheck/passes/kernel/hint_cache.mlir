@@ -114,3 +114,38 @@ kernel.func @neighbours(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32
 // CHECK: kernel.load evict_first %x[256*i0 + r0 + 2097152]
 // CHECK-LABEL: @neighbours
 // CHECK-NOT: evict
+
+// -----
+
+// Pairs of rows that lie half a block apart, by one nest, and what is behind all of these by the programs of another one:
+// no element is read twice.
+
+kernel.func @pairs(%x: !kernel.buffer<f32, 4194304>, %y: !kernel.buffer<f32, 8192>) target "cuda:90" {
+  kernel.for i0 in 0 to 64 map grid {
+    kernel.for i1 in 0 to 32 map grid {
+      %m = kernel.reduce sum r0 in 0 to 512 map vector tile 512 {
+        %a = kernel.load %x[32768*i0 + 512*i1 + r0]
+        %b = kernel.load %x[32768*i0 + 512*i1 + r0 + 16384]
+        %c = arith.mulf %a, %b : f32
+        kernel.yield %c
+      }
+      kernel.store %m, %y[32*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.for i0 in 0 to 4096 map grid {
+    %m = kernel.reduce sum r0 in 0 to 512 map vector tile 512 {
+      %a = kernel.load %x[512*i0 + r0 + 2097152]
+      kernel.yield %a
+    }
+    kernel.store %m, %y[i0 + 2048]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @pairs
+// CHECK: kernel.load evict_first %x[32768*i0 + 512*i1 + r0]
+// CHECK: kernel.load evict_first %x[32768*i0 + 512*i1 + r0 + 16384]
+// CHECK: kernel.load evict_first %x[512*i0 + r0 + 2097152]
