@@ -57,6 +57,12 @@ def _libdevice_function(function: Callable[..., torch.Tensor]) -> Callable[..., 
     return call
 
 
+def _load_in_lanes(buffer: Any, place: Any, mask: Any = None) -> Any:
+    import triton.language as tl
+
+    return tl.load(buffer + place, mask=mask, other=None if mask is None else 0).to(tl.float32)
+
+
 def _tree_reduce(self: Any, inputs: Sequence[Any]) -> list[Any]:
     """Reduce by combining neighbours, all pairs at once; every extent is a power of two."""
     import triton.language as tl
@@ -209,6 +215,7 @@ def install() -> None:
     builder.cast_impl = _rounding_casts(builder.cast_impl)
     for name, function in _NVIDIA.items():
         setattr(nvidia, name, _libdevice_function(function))
+    nvidia.load_in_lanes = nvidia.load_in_lanes_where = _load_in_lanes
     for name in ("let_next_begin", "await_launches"):  # kernels run one after the other
         setattr(nvidia, name, lambda: None)
     for name, function in {**_UNARY, **_BINARY}.items():
