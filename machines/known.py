@@ -172,6 +172,7 @@ KNOWN: tuple[Target, ...] = (
         matrix_units=_OF_HOPPER,
         overlaps=True,
         copies_boxes=True,
+        loads_in_lanes=True,
         converts_float8=True,
     ),
     GpuTarget(

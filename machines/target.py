@@ -117,6 +117,8 @@ class GpuTarget(Description):
     line_bytes:    a cache line
     shared_bytes:  memory of a processor that the threads of one program may share
     copies_boxes:  whether an engine copies tiles of matrices to the memory of a program (TMA)
+    loads_in_lanes: whether lanes of matrix units are faster when each loads what it uses, where no wide loads are
+                   possible, measured
     matrix_units:  types of which matrix units multiply tiles, "tf32" for float32 read less exactly; the maker's words
     most_sums:     elements of sums that one program keeps in registers
     atomics:       what the memory combines by itself -> the least bits of an element: an "integer" but for products,
@@ -143,6 +145,7 @@ class GpuTarget(Description):
     shared_bytes: int = 64 << 10
     matrix_units: frozenset[str] = field(default_factory=lambda: frozenset(("f16", "bf16", "i8")), repr=False)
     copies_boxes: bool = False
+    loads_in_lanes: bool = False
     most_sums: int = 16384
     atomics: Mapping[str, int] = field(default_factory=lambda: _ATOMICS, repr=False)
     products: Mapping[int, ProductRates] = field(default_factory=lambda: MappingProxyType({}), repr=False)

@@ -32,6 +32,8 @@ class Contractions:
         self.ops = ops
         #: (first element, block) of lanes -> a name for what has both
         self._names: dict[tuple[str, str], str] = {}
+        #: dimensions of rows and the depth, and what was emitted in front of all else in the body of a loop over these
+        self._led: tuple[tuple[int, int], frozenset[Operation]] = (0, 0), frozenset()
 
     def emit(self, op: kernel.ReduceOp) -> None:
         """Emit a loop over the depth, whose accumulators are tiles of rows and columns, and bind its results."""
@@ -48,6 +50,7 @@ class Contractions:
         totals = [self._total(op, k, (rows, columns)) for k in range(len(op.results))]
         self.ahead(op, (rows, depth))
         with self.axes.stepped(op) as step:
+            self._lead(op, step, (rows, depth))
             for product, total in zip(products, totals, strict=True):
                 left = self.operand(op, step, product.left, (rows, depth))
                 right = self.operand(op, step, product.right, (depth, columns))
@@ -103,6 +106,15 @@ class Contractions:
                     with context.lane(Lanes(outer.axis.data, along, "", None)):
                         self.operand(op, "", product.left, (rows, along + 1))
 
+    def _lead(self, op: kernel.ReduceOp, step: str, frame: tuple[int, int]) -> None:
+        """Emit products in the body that stand in front of what is made of them."""
+        made = [result for each in kernel.leading_products(op) for result in each.results]
+        ops = self.sources(op, made)
+        if ops:
+            with self.context.framed(frame), self.axes.lanes(op, step):
+                self.ops(ops)
+        self._led = frame, frozenset(ops)
+
     def _is_of_rows(self, factor: SSAValue, outer: kernel.ReduceOp, op: kernel.ReduceOp) -> bool:
         """Whether a factor needs nothing of the loop around its product, neither the axis nor a value."""
         if outer.axis.data in kernel.axes_of(factor):
@@ -129,7 +141,8 @@ class Contractions:
                     f"tl.trans({turned})", turned.dtype, tuple(sorted(frame)), "turned"
                 )
             else:
-                self.ops(self.sources(op, [value]))
+                led = self._led[1] if frame == self._led[0] else ()
+                self.ops(each for each in self.sources(op, [value]) if each not in led)
             found = context.value(value)
             if key is not None:
                 context.keep_tile(key, found)

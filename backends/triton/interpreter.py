@@ -64,6 +64,12 @@ def _to_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: function(*arguments[:-1]).to(arguments[-1])
 
 
+def _load_in_lanes(buffer: Any, place: Any, mask: Any = None) -> Any:
+    import triton.language as tl
+
+    return tl.load(buffer + place, mask=mask, other=None if mask is None else 0).to(tl.float32)
+
+
 def _tree_reduce(self: Any, inputs: Sequence[Any]) -> list[Any]:
     """Reduce by combining neighbours, all pairs at once; every extent is a power of two."""
     import triton.language as tl
@@ -218,6 +224,7 @@ def install() -> None:
         setattr(nvidia, name, _libdevice_function(function))
     for name, function in _DIGITS.items():
         setattr(nvidia, name, _to_dtype(_libdevice_function(function)))
+    nvidia.load_in_lanes = nvidia.load_in_lanes_where = _load_in_lanes
     for name in ("let_next_begin", "await_launches"):  # kernels run one after the other
         setattr(nvidia, name, lambda: None)
     for name, function in {**_UNARY, **_BINARY}.items():

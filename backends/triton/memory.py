@@ -49,19 +49,29 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     if op.cache is not None:
         arguments.append(f'eviction_policy="{op.cache.data}"')
     text = f"tl.load({', '.join(arguments)})"
+    is_wide = op.in_lanes is not None and context.nvidia
+    if is_wide:
+        lane = f"{context.buffers[op.buffer]}, {place.text}"
+        where = f"({lane})" if condition is None else f"_where({lane}, {condition})"
+        text = f"nvidia.load_in_lanes{where}"
     if op.box is not None and context.takes_boxes:
         text = load_box(context, op, text)
-    _bind(context, op, text, dtype, dims)
+    _bind(context, op, text, dtype, dims, is_wide)
 
 
-def _bind(context: Context, op: kernel.LoadOp, text: str, dtype: str, dims: Dims) -> None:
-    """Give what was loaded a name."""
+def _bind(context: Context, op: kernel.LoadOp, text: str, dtype: str, dims: Dims, is_wide: bool = False) -> None:
+    """Give what was loaded a name.
+
+    is_wide: it is a float32 that holds the element
+    """
     widen = op.value.get_user_of_unique_use()
     result = op.value
     if isinstance(widen, scalar.WidenOp) and op.value not in context.narrow:
         dtype = dtype_name(widen.target_element)
-        text += f".to(tl.{dtype})"
+        text += "" if is_wide and dtype == "float32" else f".to(tl.{dtype})"
         result = widen.results[0]
+    elif is_wide and dtype != "float32":
+        text += f".to(tl.{dtype})"
     pure = op.buffer not in context.written
     value = context.define(text, dtype, dims, _hint(result, context.buffers[op.buffer]), pure)
     context.values[op.value] = value

@@ -35,6 +35,45 @@ def reciprocal(x):
     return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
 
 
+# loads: what `tl.load` returns lies as wide loads want it, and goes through shared memory to where it is used
+
+
+@triton.jit
+def load_in_lanes(buffer, place):
+    """The float at a place, as float32, by the lane that uses it; nothing in the kernel may store to it."""
+    text: tl.constexpr = "{" + _address(buffer, place) + _load_float(buffer, "") + "}"
+    operands: tl.constexpr = "=f,l,l" if place.dtype == tl.int64 else "=f,l,r"
+    return tl.inline_asm_elementwise(text, operands, [buffer.to(tl.int64), place], tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def load_in_lanes_where(buffer, place, mask):
+    """`load_in_lanes` where a mask is true, else 0."""
+    head: tl.constexpr = "{.reg .pred inside; setp.ne.s32 inside, $3, 0; mov.f32 $0, 0f00000000; "
+    text: tl.constexpr = head + _address(buffer, place) + _load_float(buffer, "@inside ") + "}"
+    operands: tl.constexpr = "=&f,l,l,r" if place.dtype == tl.int64 else "=&f,l,r,r"
+    values = [buffer.to(tl.int64), place, mask.to(tl.int32)]
+    return tl.inline_asm_elementwise(text, operands, values, tl.float32, is_pure=True, pack=1)
+
+
+@triton.constexpr_function
+def _address(buffer, place):
+    """The address of an element, in one instruction."""
+    times = "mad.lo.s64" if place.dtype == tl.int64 else "mad.wide.s32"
+    size = buffer.dtype.element_ty.primitive_bitwidth // 8
+    return f".reg .b64 address; {times} address, $2, {size}, $1; "
+
+
+@triton.constexpr_function
+def _load_float(buffer, where):
+    """The float at an address, which has 16 zeros more as bfloat16."""
+    if buffer.dtype.element_ty == tl.float32:
+        return f"{where}ld.global.f32 $0, [address];"
+    head = f".reg .b16 none, half; mov.b16 none, 0; mov.b16 half, 0; {where}ld.global.b16 half, [address]; "
+    wide = "mov.b32 $0, {none, half};" if buffer.dtype.element_ty == tl.bfloat16 else "cvt.f32.f16 $0, half;"
+    return head + wide
+
+
 # conversions: a processor converts 16 numbers in a cycle, and permutes the bytes of 64 words, or adds 128 numbers
 
 

@@ -12,6 +12,7 @@ from .contraction import (
     axes_of,
     contraction_of,
     element_of,
+    leading_products,
     operand_of,
     products_of,
     tiled_axes,
@@ -46,6 +47,6 @@ __all__ = [
     "DESCRIPTOR", "DIVISOR", "FLOATS8", "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "TINY", "AssertOp",
     "AwaitOp", "BarrierOp", "Box", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp",
     "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp", "axes_of", "box_of", "contraction_of",
-    "element_of", "float_sums", "groupable", "index_of", "mark_of", "operand_of", "other_half", "problem_of_marks",
-    "products_of", "stored_between", "tiled_axes", "weighted_parts", "weighted_sums_of",
+    "element_of", "float_sums", "groupable", "index_of", "leading_products", "mark_of", "operand_of", "other_half",
+    "problem_of_marks", "products_of", "stored_between", "tiled_axes", "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

@@ -95,6 +95,19 @@ def products_of(op: ReduceOp, chained: bool = False) -> list[Product] | str:
     return found
 
 
+def leading_products(op: ReduceOp) -> list[ReduceOp]:
+    """The products in the body of a reduction that stand in front of all that is made of one, if they are several."""
+    found: list[ReduceOp] = []
+    made: set[SSAValue] = set()
+    for each in op.body.block.ops:
+        if any(value in made for inner in each.walk() for value in inner.operands):
+            break
+        if isinstance(each, ReduceOp):
+            found.append(each)
+            made.update(each.results)
+    return found if len(found) > 1 else []
+
+
 def element_of(product: Product) -> Attribute | None:
     """The type of both operands as matrix units read them; None where they have no units for it."""
     left, right = operand_of(product.left).type, operand_of(product.right).type

@@ -65,6 +65,9 @@ class LoadOp(LoadBase):
     `kernel.load evict_last %x[i0]`; it changes no value. `kernel.load even %x[2*i0]` is half of one access of two
     neighbours, the other is `kernel.load odd %x[2*i0 + 1]` in the same block; they are read where the first one stands.
 
+    `kernel.load in_lanes %x[i1 - i0]` is done by each lane for the element that it uses, one by one: no lanes load for
+    others, and pass on, what lies side by side. It changes no value.
+
     `kernel.load box 768 %x[768*i0 + i1]` says that the buffer is a matrix with rows of 768 elements, of which the tile
     of a product's factor is a box (`boxes.py`): a copy engine brings it to the program. It changes no value.
     """
@@ -74,8 +77,9 @@ class LoadOp(LoadBase):
     cache = opt_prop_def(StringAttr)
     half = opt_prop_def(StringAttr)
     box = opt_prop_def(IntegerAttr)
+    in_lanes = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect())
-    SYNTAX: ClassVar = (_BOX, *_WORDS, *_BUFFER, MASK_OTHER)
+    SYNTAX: ClassVar = (_BOX, flag("in_lanes"), *_WORDS, *_BUFFER, MASK_OTHER)
 
     def verify_(self) -> None:
         """Check the index and the types."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, StringAttr
@@ -21,6 +22,8 @@ PRODUCTS = frozenset({"aten.mm", "aten.bmm"})
 _NORMALISED = frozenset({"aten._softmax", "aten._log_softmax", "aten._safe_softmax"})
 _FOLLOWED = _NORMALISED | {"aten._softmax_backward_data"}
 _STATISTICS = _NORMALISED | {"aten.amax"}
+#: times the elements of its factors that a product has whose elements are cheaper to compute again than to keep
+_TIMES = 4
 _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 
 
@@ -28,7 +31,7 @@ _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 class Scores:
     """Products whose elements loops compute where they are read.
 
-    products: what makes scores: their rows are normalised
+    products: what makes scores: their rows are normalised, or they are wide and become a factor of another product
     readers:  products that read what is computed of scores element by element
     origins:  the products that a value is computed from so
     """
@@ -43,8 +46,11 @@ class Scores:
         return {op: _read(op, self.origins) & self.products for op in self.readers}
 
 
-def scores_among(ops: Iterable[Operation], targets: TargetsAttr, every: bool) -> Scores:
-    """Scores that become loops of ours, with what reads them: those that are marked as nests, or every one."""
+def scores_among(ops: Iterable[Operation], targets: TargetsAttr, every: bool, wide: bool = False) -> Scores:
+    """Scores that become loops of ours, with what reads them: those that are marked as nests, or every one.
+
+    wide: also those whose rows are not normalised, if they are many times as many as the elements of their factors
+    """
     found = Scores()
     origins = found.origins
     for op in ops:
@@ -56,6 +62,7 @@ def scores_among(ops: Iterable[Operation], targets: TargetsAttr, every: bool) ->
         if op.target in PRODUCTS:
             if read:
                 found.readers.add(op)
+                found.products.update(each for each in read if wide and _is_wide(each))
             elif (every or _is_nest(op)) and _is_on_units(op, targets):
                 origins.update(dict.fromkeys(op.results, frozenset((op,))))
         elif read and (op.target in _FOLLOWED or recompute_class(op) in (RecomputeClass.FREE, RecomputeClass.CHEAP)):
@@ -65,6 +72,17 @@ def scores_among(ops: Iterable[Operation], targets: TargetsAttr, every: bool) ->
 
 def _read(op: Operation, origins: Mapping[SSAValue, frozenset[Operation]]) -> frozenset[Operation]:
     return frozenset[Operation]().union(*(origins.get(value, frozenset()) for value in op.operands))
+
+
+def _is_wide(op: Operation) -> bool:
+    """Whether a product has many times as many elements as its factors, and would be the most of what is saved."""
+    return _TIMES * sum(map(_elements, op.operands)) <= _elements(op.results[0])
+
+
+def _elements(value: SSAValue) -> int:
+    """How many elements a tensor has; 0 where nobody knows."""
+    sizes = [size.as_int() for size in type_of(value).shape]
+    return 0 if None in sizes else prod(size for size in sizes if size is not None)
 
 
 def _is_nest(op: Operation) -> bool:

@@ -70,7 +70,8 @@ class Partition(AtenPass):
 
     With the option `loop_products` products of matrices whose rows are normalised, the scores of attention, are loops
     that fuse with what reads them where a GPU has matrix units for them: running one again costs its arithmetic there,
-    so that two numbers of each row are saved instead of a matrix of scores, or of weights.
+    so that two numbers of each row are saved instead of a matrix of scores, or of weights. So are products that have
+    many times the elements of their factors, if another product reads what is made of them, as in sigmoid attention.
 
     budget: memory that saved values may take, from 0 (the least possible) to 1 (what the cut takes when memory has no
             price of its own).
@@ -123,7 +124,7 @@ class _Partitioner:
         module = function.parent_op()
         assert module is not None
         self.targets = targets_of(module)
-        self.scores = scores_among(self.ops, self.targets, every=loop_products)
+        self.scores = scores_among(self.ops, self.targets, every=loop_products, wide=loop_products)
 
     def run(self, budget: float) -> None:
         """Choose and mark."""

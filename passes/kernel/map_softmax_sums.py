@@ -18,6 +18,7 @@ from ..analysis.sizes import Sizes
 from ..common.implementations import MOST_OF_CHAIN
 from .gpu_blocks import power_above
 from .kernel_pass import KernelFacts
+from .load_in_lanes import lies_apart
 from .map_to_units import MapToUnits, has_units, objection_to_inner, sink
 from .products import StepTile, UnitsNest, recognised_nests
 from .scheduled import untiled_for_gpu
@@ -156,10 +157,9 @@ def _along(value: SSAValue, columns: kernel.ForOp) -> SSAValue:
 _OTHER_REGISTERS, _MOST_REGISTERS = 60, 248
 #: registers for an element of the scores: itself and its weight in 16 bits
 _OF_SCORE = 1.5
-#: registers for an element of a tile that is loaded one by one: its address and itself
-_OF_GATHERED = 3
-#: elements that one instruction loads, where rows are as many apart
-_SIDE_BY_SIDE = 4
+#: registers for an element of a tile that is loaded one by one: its address and itself; each lane that loads what it
+#: uses (`kernel-load-in-lanes`) has few addresses at a time
+_OF_GATHERED, _OF_LANES = 3, 1
 
 
 def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile:
@@ -171,12 +171,13 @@ def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile
     if isinstance(nest.parts[0].element, Float32Type):
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 2)
     width = max(16, power_above(sizes.trips(nest.columns)))
-    return _without_spills(tile.within(nest, nest.sums, sizes), nest, width)
+    gathered = _OF_LANES if target.loads_in_lanes else _OF_GATHERED
+    return _without_spills(tile.within(nest, nest.sums, sizes), nest, width, gathered)
 
 
-def _without_spills(tile: StepTile, nest: SoftmaxNest, width: int) -> StepTile:
+def _without_spills(tile: StepTile, nest: SoftmaxNest, width: int, gathered: int) -> StepTile:
     """More warps, then shorter steps, until what a program keeps fits the registers of its threads."""
-    gathers = sum(_is_gathered(op, nest) for total in nest.sums for op in total.body.block.ops)
+    gathers = gathered * sum(_is_gathered(op, nest) for total in nest.sums for op in total.body.block.ops)
     while registers_of(tile, width, len(nest.parts), gathers) > _MOST_REGISTERS:
         if tile.warps < 8 <= tile.rows // 16:
             tile = replace(tile, warps=8)
@@ -190,21 +191,14 @@ def _without_spills(tile: StepTile, nest: SoftmaxNest, width: int) -> StepTile:
 def registers_of(tile: StepTile, width: int, sums: int, gathers: int) -> float:
     """About how many registers of 32 bits a thread takes; ptxas took 0.55 to 1.2 times as many for an H100.
 
-    width: columns; gathers: tiles of rows and steps that are loaded element by element
+    width: columns; gathers: what each element of the scores takes that is loaded one by one
     """
     scores = tile.rows * tile.step
-    elements = sums * (tile.rows * width + _OF_SCORE * scores) + _OF_GATHERED * gathers * scores
+    elements = sums * (tile.rows * width + _OF_SCORE * scores) + gathers * scores
     return _OTHER_REGISTERS + elements / (32 * tile.warps)
 
 
 def _is_gathered(op: Operation, nest: SoftmaxNest) -> bool:
     """Whether an op loads a tile of rows and steps whose elements do not lie as wide loads want them."""
-    if not isinstance(op, kernel.LoadOp):
-        return False
-    rows, along = nest.rows.axis.data, {total.axis.data for total in nest.sums}
-    axes = kernel.axes_of(op.value)
-    if rows not in axes or not along & axes:
-        return False
-    apart = op.map.data[0].coefficient(rows)
-    distance = None if apart is None else apart.as_int()
-    return bool(op.dynamic) or distance is None or distance % _SIDE_BY_SIDE != 0
+    rows = [nest.rows.axis.data]
+    return isinstance(op, kernel.LoadOp) and any(lies_apart(op, total.axis.data, rows) for total in nest.sums)

@@ -147,6 +147,19 @@ def test_training(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x40x40x" in line]
 
 
+def _sigmoid(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    rows, columns = (torch.arange(q.shape[-2]) for _ in range(2))
+    weights = torch.sigmoid((q @ k.mT).float() * 0.25 - 3).masked_fill(columns[None, :] > rows[:, None], 0)
+    return weights.to(v.dtype) @ v
+
+
+def test_scores_that_are_not_normalised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores that are many are computed again, too, where nothing is known of their rows."""
+    forward, backward = _gradients_of(_sigmoid, (1, 2, 160, 16), [], OPTIONS, monkeypatch)
+    assert forward.count("host.launch") == 1 and backward.count("host.launch") == 2
+    assert not [line for line in (forward + backward).splitlines() if "host.empty" in line and "x160x160x" in line]
+
+
 def test_training_by_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the option what was measured to be faster becomes loops, and nothing else."""
     options = {name: value for name, value in OPTIONS.items() if name != "loop_products"}
