@@ -53,12 +53,13 @@ def test_steps_of_optimizers_are_found() -> None:
     assert set(_step(1e-1)) == {"miss"}
 
 
-def double(x: torch.Tensor) -> torch.Tensor:
+def double(x: Any) -> Any:
     return torch.relu(x) * 2 + 1
 
 
 def _wrapped(requires_grad: bool) -> list[str]:
-    one, other = (TwoTensor(X.clone(), X * 3).requires_grad_(requires_grad) for _ in range(2))
+    both: list[Any] = [TwoTensor(X.clone(), X * 3).requires_grad_(requires_grad) for _ in range(2)]
+    one, other = both
     result, expected = _compiled(double)(one), double(other)
     torch.testing.assert_close([result.a, result.b], [expected.a, expected.b])
     if requires_grad:
