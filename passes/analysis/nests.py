@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import kernel
+from ...dialects.raw import operands_of, ops_of
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
@@ -39,7 +40,7 @@ def work_of_ops(ops: Iterable[Operation], sizes: Sizes) -> float:
 
 def work_of_block(block: Block, sizes: Sizes) -> float:
     """Work of one run of a block."""
-    return work_of_ops((op for op in block.ops if not isinstance(op, kernel.YieldOp)), sizes)
+    return work_of_ops([op for op in ops_of(block) if type(op) is not kernel.YieldOp], sizes)
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,11 @@ class Nest:
     def _block(self, block: Block, loops: tuple[Loop, ...]) -> None:
         for argument in block.args:
             self._axes[argument] = frozenset(op.axis.data for op in loops)
-        for op in block.ops:
+        for op in ops_of(block):
             if is_loop(op):
                 self._loop(op, loops)
                 continue
-            axes = frozenset().union(*map(self._of, op.operands))
+            axes = frozenset().union(*map(self._of, operands_of(op)))
             if type(op) is kernel.LoadOp or type(op) is kernel.StoreOp:
                 index = op.map.data[0]
                 varying = frozenset().union(*map(self._of, op.dynamic)) if axes else _NONE
@@ -149,7 +150,7 @@ def bytes_of_block(block: Block, sizes: Sizes) -> int:
 
 
 def _add_accesses(block: Block, sizes: Sizes, runs: int, moved: dict[tuple[SSAValue, bool], int]) -> None:
-    for op in block.ops:
+    for op in ops_of(block):
         if (type(op) is kernel.LoadOp or type(op) is kernel.StoreOp) and not is_local(op.buffer):
             key = op.buffer, type(op) is kernel.StoreOp
             moved[key] = moved.get(key, 0) + runs * element_bytes(key[0].type)

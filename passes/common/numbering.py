@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.effects import is_pure
 from ...dialects.loop import AssertOp
-from ...dialects.raw import op_behind, operands_of
+from ...dialects.raw import op_behind, operands_of, type_of
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, symbol
 from ..counters import counter
 
@@ -75,7 +75,7 @@ class NestNumbering:
         """The key of an op; of one with regions after its bodies are numbered."""
         numbers, tokens = self.numbers, self.tokens
         operands = [numbers.get(id(v)) or self.outside(v) for v in operands_of(op)]
-        types = [tokens.of(r.type) for r in op.results]
+        types = map(tokens.of, map(type_of, op.results))
         if not op.regions:
             return type(op), self._properties(op), *operands, *types
         outer_renaming, outer_axes = self.renaming, self.axes
