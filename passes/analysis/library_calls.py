@@ -35,7 +35,7 @@ def library_calls(module: ModuleOp, target: Target) -> Iterator[LibraryCall]:
         if not isinstance(function, host.FuncOp):
             continue
         sizes = Sizes.of_function(function)
-        for op in function.body.block.ops:
+        for op in ops_of(function.body.block):
             if not isinstance(op, AtenOp) or not op.results or not isinstance(op.results[0].type, TensorType):
                 continue
             if op.target in _PRODUCTS:

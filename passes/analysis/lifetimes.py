@@ -138,13 +138,13 @@ def verify_frees(block: Block) -> None:
 
     Raises LifetimeError.
     """
-    freed: dict[SSAValue, Operation] = {}
+    freed: set[int] = set()  # by identity: a hash of a value is a call of Python
     for op in ops_of(block):
         for operand in operands_of(op) if freed else ():
-            if operand in freed or any(source in freed for source in _views_up(operand)):
+            if id(operand) in freed or not freed.isdisjoint(map(id, _views_up(operand))):
                 raise LifetimeError(f"{op.name} uses %{operand.name_hint or '?'} behind its host.free")
         if isinstance(op, host.FreeOp):
-            freed.update((value, op) for value in op.values)
+            freed.update(map(id, op.values))
 
 
 def verify_pools(block: Block, ranges: Ranges) -> None:
@@ -211,7 +211,7 @@ def _bytes(value: SSAValue) -> Expr:
 def _views_up(value: SSAValue) -> list[SSAValue]:
     """The sources of a `host.view`, all the way up: memory that a reference to the view does not keep."""
     found: list[SSAValue] = []
-    while isinstance(value.owner, host.ViewOp):
-        value = value.owner.source
+    while type(maker := maker_of(value)) is host.ViewOp:
+        value = maker.source
         found.append(value)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
@@ -40,8 +40,8 @@ def loops_around(op: Operation, inside: Block | None = None) -> list[Loop]:
 def loops_in(block: Block) -> Iterator[Loop]:
     """All loops of a block, outer before inner."""
     for op in ops_of(block):
-        if is_loop(op):
-            yield op
+        if type(op) in _LOOPS:
+            yield cast(Loop, op)
             for region in op.regions:
                 yield from loops_in(region.block)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from math import prod
+from typing import cast, get_args
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -22,6 +23,9 @@ from ...records import dataclass
 from .effects import is_local
 from .loops import Loop, is_loop, ops_in
 from .sizes import Sizes
+
+_FLOATS = frozenset(get_args(AnyFloat))
+"""`isinstance` of what is none asks each of these abstract classes."""
 
 
 def work_of_op(op: Operation, sizes: Sizes) -> float:
@@ -129,11 +133,9 @@ def _last_operands(op: Loop) -> tuple[SSAValue, ...]:
 def element_bytes(type_: Attribute) -> int:
     """Bytes of an element of a buffer, or of a scalar."""
     element = type_.element if isinstance(type_, kernel.BufferType) else type_
-    if isinstance(element, AnyFloat):
-        return element.bitwidth // 8
     if isinstance(element, IntegerType):
         return max(element.width.data // 8, 1)
-    return 8
+    return cast(AnyFloat, element).bitwidth // 8 if type(element) in _FLOATS else 8
 
 
 def buffer_bytes(buffer: SSAValue, sizes: Sizes) -> int:
@@ -166,7 +168,7 @@ def widest_scalar(op: Operation) -> int:
     """
     widest = 1
     for inner in ops_in(op):
-        types: list[Attribute] = [result.type for result in inner.results if isinstance(result.type, AnyFloat)]
+        types: list[Attribute] = [result.type for result in inner.results if type(result.type) in _FLOATS]
         if isinstance(inner, kernel.StoreOp):
             types.append(inner.value.type)
         elif isinstance(inner, kernel.YieldOp):

@@ -6,7 +6,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.effects import is_pure
-from ...dialects.raw import operands_of, type_of
+from ...dialects.raw import operands_of
 from ...records import dataclass
 from ..analysis.memory import Mutations, escaping, possibly_written
 from ..common.numbering import AttributeTokens, Key
@@ -74,6 +74,6 @@ def _key(op: Operation, tokens: AttributeTokens, mutations: Mutations) -> Key:
         type(op),
         *operands,
         *[(name, tokens.of(properties[name])) for name in names],
-        *map(tokens.of, map(type_of, op.results)),
+        *tokens.of_types(op.results),
     )
     return (*key, *mutations.epochs(operands, op)) if mutations else key
