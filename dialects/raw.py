@@ -36,6 +36,14 @@ def maker_of(value: SSAValue) -> Operation | None:
     return value.op if type(value) is OpResult else None
 
 
+def erase_unused(op: Operation) -> None:
+    """Erase an op whose results nothing uses. `Block.erase_op` makes a placeholder for each of them first."""
+    if any(_first_use(result) is not None for result in op.results):
+        raise ValueError(f"{op.name} is erased, and its results are used")
+    op.detach()
+    op.drop_all_references()
+
+
 def users_of(value: SSAValue) -> list[Operation]:
     """The ops that use a value, each as often as it does, as they are now."""
     users: list[Operation] = []

@@ -193,6 +193,8 @@ class NodeImporter:
         """Symbols that the node's results define."""
         if "unbacked_bindings" in node.meta:
             return self.symbols.declare_results(_leaves(meta))
+        if isinstance(meta, torch.Tensor):
+            return []
         return [
             self.symbols.declare_number(leaf)
             for leaf in _leaves(meta)

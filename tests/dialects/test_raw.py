@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Block, Region
 
-from inductile.dialects.raw import maker_of, op_behind, operands_of, ops_in, ops_of, successors_of, type_of, users_of
+from inductile.dialects.raw import (
+    erase_unused,
+    maker_of,
+    op_behind,
+    operands_of,
+    ops_in,
+    ops_of,
+    successors_of,
+    type_of,
+    users_of,
+)
 
 
 def test_same_as_public_properties() -> None:
@@ -47,3 +58,16 @@ def test_nested_ops_as_by_walk() -> None:
     assert ops_in(outer) == list(outer.walk())
     assert len(ops_in(outer)) == 4
     assert ops_in(condition) == [condition]
+
+
+def test_erased_as_by_the_block() -> None:
+    """Nothing knows of the op any more; one whose result is used stays."""
+    one = arith.ConstantOp(IntegerAttr(1, i64))
+    add = arith.AddiOp(one, one)
+    block = Block([one, add])
+    with pytest.raises(ValueError, match="its results are used"):
+        erase_unused(one)
+    erase_unused(add)
+    assert (ops_of(block), add.parent, users_of(one.result)) == ([one], None, [])
+    erase_unused(one)
+    assert (ops_of(block), block.last_op) == ([], None)
