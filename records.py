@@ -3,7 +3,7 @@
 `dataclass` of the standard library writes up to six functions of a class as text and has Python compile them, 0.15 to
 0.4 ms a class: with the 160 classes of a pipeline that was half of what loading its passes took, and a compile makes
 objects of a third of them. This one has the same fields, so that `fields`, `replace` and `is_dataclass` work, and the
-same meaning. Only `__init__` is compiled, when the class is first called with arguments; the others need no text.
+same meaning. Only `__init__` is compiled, when a class has made some objects; the others need no text.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 ClassT = TypeVar("ClassT")
 _set = object.__setattr__
+_FEW_CALLS = 50
+"""So many calls of a general `__init__` take longer than those of a compiled one by what it takes to compile it. Many
+classes make fewer objects."""
 
 
 @overload
@@ -85,20 +88,33 @@ def _set_new(cls: type[Any], name: str, value: object) -> None:
 
 
 def _late_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
-    """An `__init__` that puts a compiled one in its place when it is called with arguments."""
+    """An `__init__` that sets the fields one by one.
+
+    It puts a compiled one in its place when it is called often, or with arguments that do not fit: that one tells so.
+    """
     known = dataclasses.fields(cls)
-    plain = all(f.default is not MISSING for f in known) and not hasattr(cls, "__post_init__")
-    defaults = {f.name: f.default for f in known}
+    names = {f.name: None for f in known}
+    taken = tuple(f.name for f in known if not f.kw_only)
+    defaults = {f.name: f.default for f in known if f.default is not MISSING}
+    has_more = hasattr(cls, "__post_init__")
+    store = _set if frozen else setattr
+    left = _FEW_CALLS if all(f.init and f.default_factory is MISSING for f in known) else 0
 
     def late(self: Any, *args: Any, **named: Any) -> None:
-        if plain and not args and not named:
-            for name, default in defaults.items():
-                _set(self, name, default)
+        nonlocal left
+        left -= bool(args or named)
+        given = defaults | dict(zip(taken, args, strict=False)) | named
+        is_once = len(args) <= len(taken) and named.keys().isdisjoint(taken[: len(args)])
+        if left < 0 or not is_once or given.keys() != names.keys():
+            init = _compiled_init(cls, frozen)
+            if vars(cls).get("__init__") is late:
+                cls.__init__ = init
+            init(self, *args, **named)
             return
-        init = _compiled_init(cls, frozen)
-        if vars(cls).get("__init__") is late:
-            cls.__init__ = init
-        init(self, *args, **named)
+        for name in names:
+            store(self, name, given[name])
+        if has_more:
+            self.__post_init__()
 
     return late
 

@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -263,7 +263,8 @@ def choose_passes(config: Config) -> list[ModulePass]:
     """The pipeline that a configuration asks for."""
     named = config.pipeline in pipelines()
     text = pipeline_string(config.pipeline) if named else config.pipeline
-    passes = [configured(p, config) for p in parse_passes(text)]
+    changed = options_of_passes(config)
+    passes = [configured(p, changed) for p in parse_passes(text)]
     return insert_passes(passes, {place: text for place, text in config.insert.items() if not is_joint(place)})
 
 
@@ -285,14 +286,18 @@ _OF_PASSES = (
 """Options that passes have under the same name."""
 
 
-def configured(module_pass: ModulePass, config: Config) -> ModulePass:
-    """A pass with the options of the configuration that it has too, where they are not left at their default."""
-    fields = type(module_pass).__dataclass_fields__
+def options_of_passes(config: Config) -> dict[str, Any]:
+    """The options of the configuration that passes have too, where they are not left at their default."""
     changed = {name: value for name in _OF_PASSES if (value := getattr(config, name)) != getattr(Config, name)}
     if "loop_products" in changed:
         changed["loop_products"] = config.loop_products == "always"
-    changed["choices"] = choices_of(config)
-    changed = {name: value for name, value in changed.items() if name in fields}
+    return {**changed, "choices": choices_of(config)}
+
+
+def configured(module_pass: ModulePass, options: Mapping[str, Any]) -> ModulePass:
+    """A pass with those of the options that it has."""
+    fields = type(module_pass).__dataclass_fields__
+    changed = {name: value for name, value in options.items() if name in fields}
     return dataclasses.replace(module_pass, **changed) if changed else module_pass
 
 

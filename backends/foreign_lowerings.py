@@ -27,7 +27,7 @@ def operators_of(graph: torch.fx.GraphModule) -> tuple[str, ...]:
     Python's, of sizes, are none: torch 2.11 has lowerings of them that are not its own.
     """
     calls = [node for node in graph.graph.nodes if node.op == "call_function"]
-    targets = [each for node in calls for each in (node.target, *node.args[:1])]
+    targets = dict.fromkeys(each for node in calls for each in (node.target, *node.args[:1]) if callable(each))
     return tuple(dict.fromkeys(str(each) for each in targets if isinstance(each, torch._ops.OperatorBase)))
 
 

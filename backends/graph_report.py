@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ..dialects.raw import ops_of
 from ..records import dataclass
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class GraphReport:
             if not isinstance(function, host.FuncOp):
                 continue
             kept = function.kept is not None
-            for op in function.body.block.ops:
+            for op in ops_of(function.body.block):
                 if isinstance(op, host.LaunchOp):
                     (once if kept else launches)[op.kernel.root_reference.data] += 1
                 elif isinstance(op, AtenOp) or (isinstance(op, CallOp) and not runs_functions(op, functions)):

@@ -25,7 +25,7 @@ from ..passes.graph.partition import Partition
 from ..passes.graph.round_decisions import RoundDecisions
 from ..passes.remarks import remark
 from .choice import timer_of
-from .compile_graph import configured, is_joint, reason_to_leave_it, run_joint_passes
+from .compile_graph import configured, is_joint, options_of_passes, reason_to_leave_it, run_joint_passes
 from .compiled import GraphReport, keep_report
 from .config import Config
 from .insertion import insert_passes
@@ -139,9 +139,9 @@ def _partition(
 
 def joint_passes(config: Config) -> list[ModulePass]:
     """The passes of the joint phase that a configuration asks for."""
-    budget = min(config.activation_memory_budget, memory_budget())
+    budget, options = min(config.activation_memory_budget, memory_budget()), options_of_passes(config)
     passes = [
-        configured(dataclasses.replace(p, budget=budget) if isinstance(p, Partition) else p, config)
+        configured(dataclasses.replace(p, budget=budget) if isinstance(p, Partition) else p, options)
         for p in parse_passes(pipeline_string(graph="joint"))
     ]
     return insert_passes(passes, {place: text for place, text in config.insert.items() if is_joint(place)})

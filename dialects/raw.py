@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 
 #: the operands as a tuple that later changes of the op do not touch; slices of it are slow
 operands_of: Callable[[Operation], tuple[SSAValue, ...]] = attrgetter("_operands")
+#: the blocks of a region and the ops of a block, as lists that are linked
+first_block_of: Callable[[Region], Block | None] = attrgetter("_first_block")
+block_behind: Callable[[Block], Block | None] = attrgetter("_next_block")
+first_op_of: Callable[[Block], Operation | None] = attrgetter("_first_op")
 #: the op behind one in its block
 op_behind: Callable[[Operation], Operation | None] = attrgetter("_next_op")
 
@@ -21,6 +25,33 @@ op_behind: Callable[[Operation], Operation | None] = attrgetter("_next_op")
 successors_of: Callable[[Operation], tuple[Block, ...]] = attrgetter("_successors")
 #: the type of a value
 type_of: Callable[[SSAValue], Attribute] = attrgetter("_type")
+
+_first_use: Callable[[SSAValue], Use | None] = attrgetter("first_use")
+_use_behind: Callable[[Use], Use | None] = attrgetter("_next_use")
+_user: Callable[[Use], Operation] = attrgetter("_operation")
+
+
+def maker_of(value: SSAValue) -> Operation | None:
+    """The op that makes a value; None for an argument of a block."""
+    return value.op if type(value) is OpResult else None
+
+
+def erase_unused(op: Operation) -> None:
+    """Erase an op whose results nothing uses. `Block.erase_op` makes a placeholder for each of them first."""
+    if any(_first_use(result) is not None for result in op.results):
+        raise ValueError(f"{op.name} is erased, and its results are used")
+    op.detach()
+    op.drop_all_references()
+
+
+def users_of(value: SSAValue) -> list[Operation]:
+    """The ops that use a value, each as often as it does, as they are now."""
+    users: list[Operation] = []
+    use = _first_use(value)
+    while use is not None:
+        users.append(_user(use))
+        use = _use_behind(use)
+    return users
 
 
 def ops_behind(op: Operation) -> Iterator[Operation]:
@@ -34,8 +65,25 @@ def ops_behind(op: Operation) -> Iterator[Operation]:
 def ops_of(block: Block) -> list[Operation]:
     """The ops of a block, in order, as they are now."""
     ops: list[Operation] = []
-    op = block.first_op
+    op = first_op_of(block)
     while op is not None:
         ops.append(op)
         op = op_behind(op)
     return ops
+
+
+def ops_in(op: Operation) -> list[Operation]:
+    """An op and all that is nested in it, outer before inner, as they are now: what `walk` gives one by one."""
+    found = [op]
+    for region in op.regions:
+        block = first_block_of(region)
+        while block is not None:
+            inner = first_op_of(block)
+            while inner is not None:
+                if inner.regions:
+                    found += ops_in(inner)
+                else:
+                    found.append(inner)
+                inner = op_behind(inner)
+            block = block_behind(block)
+    return found

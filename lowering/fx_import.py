@@ -14,6 +14,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..dialects.aten import AtenOp, MemoryFormat, TensorType
+from ..dialects.raw import ops_of
+from ..dialects.raw import type_of as type_of_value
 from ..dialects.sym import Expr, SymAttr, SymIntOp
 from ..errors import UnsupportedError
 from ..passes.common.results import set_any_strides
@@ -135,7 +137,7 @@ class GraphImporter:
         bodies: Sequence[FuncOp] = () if self.regions is None else self.regions.functions
         imported = ImportedGraph(ModuleOp([function, *bodies]), self.constants, self.nodes.references, structure)
         blocks = (self.block, *(body.body.block for body in bodies))
-        inner = (result.type for block in blocks for op in block.ops for result in op.results)
+        inner = [type_of_value(result) for block in blocks for op in ops_of(block) for result in op.results]
         attach_machines(imported.module, [*types.inputs, *types.outputs], inner)
         imported.result_types = tuple(returned.operand_types)
         imported.arrangements = tuple(self.arrangements)

@@ -34,7 +34,8 @@ def attach_machines(module: ModuleOp, outer: Iterable[Attribute], inner: Iterabl
 
 
 def _devices(types: Iterable[Attribute]) -> set[str]:
-    return {each.device for each in types if isinstance(each, TensorType)}
+    distinct = {id(each): each for each in types}  # of many values, which share theirs
+    return {each.device for each in distinct.values() if isinstance(each, TensorType)}
 
 
 @cache

@@ -112,6 +112,8 @@ _OF_INTEGERS = (torch.ops.aten.mm.default, torch.int32)
 
 def _lacks_tensor(cls: type[AtenOp], node: Node) -> bool:
     """Whether None stands for a tensor that the schema wants, which some kernels let pass; it stays a call then."""
+    if None not in node.args:
+        return False
     pairs = zip(cls.schema.arguments, node.args, strict=False)
     return any(arg is None and declared.is_tensor and not declared.optional for declared, arg in pairs)
 
@@ -191,6 +193,8 @@ class NodeImporter:
         """Symbols that the node's results define."""
         if "unbacked_bindings" in node.meta:
             return self.symbols.declare_results(_leaves(meta))
+        if isinstance(meta, torch.Tensor):
+            return []
         return [
             self.symbols.declare_number(leaf)
             for leaf in _leaves(meta)

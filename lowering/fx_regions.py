@@ -63,7 +63,7 @@ class Regions:
 
     def import_call(self, importer: GraphImporter, node: Node) -> bool:
         """Import the bodies of a call, and the call too where it is done then; else the importer goes on with it."""
-        if not isinstance(node.target, torch._ops.HigherOrderOperator):
+        if type(node.target) is torch._ops.OpOverload or not isinstance(node.target, torch._ops.HigherOrderOperator):
             return False
         target = callee_name(node.target)
         positions = body_positions(target)

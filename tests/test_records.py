@@ -176,3 +176,28 @@ def test_an_object_that_holds_itself_has_a_text() -> None:
     box = OURS["Box"]()
     box.items = [box]
     assert "..." in repr(box)
+
+
+@pytest.mark.parametrize(("name", "args", "named"), CALLS)
+def test_objects_of_a_class_that_makes_many(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Its first calls and those of its compiled `__init__` set the same, and refuse the same."""
+    ours, theirs = _classes(records.dataclass)[name], THEIRS[name]
+    wanted = vars(theirs(*args, **named))
+    for _ in range(2 * records._FEW_CALLS):
+        assert vars(ours(*args, **named)) == wanted
+    for wrong in ((*args, *range(9)), ()):
+        unknown = {"unknown": 1} if wrong == () else {}
+        with pytest.raises(TypeError) as told:
+            theirs(*wrong, **unknown)
+        for cls in (ours, _classes(records.dataclass)[name]):
+            with pytest.raises(TypeError) as ours_told:
+                cls(*wrong, **unknown)
+            assert str(ours_told.value).partition("__init__")[2] == str(told.value).partition("__init__")[2]
+
+
+def test_what_is_given_twice_or_not_at_all() -> None:
+    for cls in (_classes(records.dataclass)["Point"], THEIRS["Point"]):
+        with pytest.raises(TypeError, match="multiple values for argument 'x'"):
+            cls(1, x=2)
+        with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+            cls(y=2)

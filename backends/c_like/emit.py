@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ...dialects import kernel
+from ...dialects.raw import ops_in
 from ...passes.analysis.effects import written_buffers
 from ...records import dataclass
 from ..printing.code import Code
@@ -57,7 +58,7 @@ def emit_kernel(
     name = context.names.fresh(function.sym_name.data)
     types, names = _parameters(context, function)
     parameters = ", ".join(f"{ctype} {name}" for ctype, name in zip(types, names, strict=True))
-    asserts = any(isinstance(op, kernel.AssertOp) for op in function.walk())
+    asserts = any(isinstance(op, kernel.AssertOp) for op in ops_in(function))
     out = context.out
     out.line(f"// {name}: {_summary(function)}")
     head = f"{language.export}NOINLINE int {name}("
@@ -127,5 +128,5 @@ def _parameters(context: Context, function: kernel.FuncOp) -> tuple[list[str], l
 
 
 def _summary(function: kernel.FuncOp) -> str:
-    lines = dict.fromkeys(line for op in function.walk() for line in location_lines(op.location))
+    lines = dict.fromkeys(line for op in ops_in(function) for line in location_lines(op.location))
     return ", ".join(list(lines)[:8]) or "no source lines known"

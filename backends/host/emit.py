@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import host, kernel
 from ...dialects.aten import TRITON_KERNEL, AtenOp, CallOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.raw import ops_of, type_of
 from ...dialects.sym import Expr
 from ...errors import UnsupportedError
 from ...machines import HOST, in_host_memory
@@ -305,8 +306,9 @@ class HostEmitter(HostWalk):
 def main_device(function: host.FuncOp) -> str:
     """The GPU that most tensors of a program are on, by its index; the CPU where there is none."""
     block = function.body.block
-    values = [*block.args, *(result for op in block.ops for result in op.results)]
-    devices = Counter(v.type.device for v in values if isinstance(v.type, TensorType) and is_gpu(v.type.device))
+    types = map(type_of, [*block.args, *[result for op in ops_of(block) for result in op.results]])
+    named = Counter([each.device for each in types if type(each) is TensorType])
+    devices = {device: count for device, count in named.items() if is_gpu(device)}
     chosen = max(devices, key=lambda device: devices[device], default=HOST)
     return f"{chosen}:0" if is_gpu(chosen) and ":" not in chosen else chosen
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects import host, kernel
+from ...dialects.raw import ops_in
 from ...errors import UserError
 from ...passes.analysis.functions import called, kernels_of
 from ..generators import generator_named, generator_of
@@ -133,7 +134,7 @@ def _compile(
     ahead: bool = False,
 ) -> dict[str, Launcher]:
     """Compile the kernels that functions launch, each by its code generator."""
-    ops = (op for function in functions for op in function.walk())
+    ops = (op for function in functions for op in ops_in(function))
     launched = {op.kernel.root_reference.data for op in ops if isinstance(op, host.LaunchOp)}
     groups: dict[str, list[kernel.FuncOp]] = {}
     for name, each in kernels.items():

@@ -18,6 +18,7 @@ from ...dialects.aten.binding import MEASURED, bindings
 from ...dialects.aten.schema import REQUIRED, Argument
 from ...dialects.aten.types import ITEM_SIZES, TensorData, torch_name
 from ...dialects.host.places import number_of, place_of
+from ...dialects.raw import maker_of, ops_of
 from ...dialects.sym import Expr, SymIntOp
 from ...errors import UnsupportedError
 from ...machines import in_host_memory
@@ -80,7 +81,7 @@ class HostWalk(Spelling):
     def walk(self) -> None:
         """Write the lines of the function."""
         self._arguments()
-        for op in self.function.body.block.ops:
+        for op in ops_of(self.function.body.block):
             self._op(op)
 
     def _arguments(self) -> None:
@@ -165,7 +166,8 @@ class HostWalk(Spelling):
 
     def _is_placed(self, value: SSAValue) -> bool:
         """Whether a variable is of a place in a pool, which lives as long as that."""
-        return isinstance(value.owner, Operation) and number_of(value.owner) is not None
+        maker = maker_of(value)
+        return maker is not None and number_of(maker) is not None
 
     # memory
 
@@ -269,7 +271,7 @@ class HostWalk(Spelling):
 
     def _position(self, op: Operation) -> int:
         if not self._positions:
-            self._positions = {each: k for k, each in enumerate(self.function.body.block.ops)}
+            self._positions = {each: k for k, each in enumerate(ops_of(self.function.body.block))}
         return self._positions[op]
 
     # calls

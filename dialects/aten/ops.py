@@ -21,6 +21,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from ..access import segments
+from ..fast_create import create
 from ..fields import OpMeta
 from .arguments import argument_attribute, default_attribute, default_value
 from .attributes import NONE, PresenceAttr
@@ -150,12 +151,8 @@ class AtenOp(Operation, metaclass=OpMeta):
             properties[BINDS] = names_attr(*binds)
         if cls.schema.has_result_groups:
             properties[RESULT_SEGMENTS] = segments(*result_sizes)
-        return cls.create(
-            operands=(*operands, *dynamic),
-            result_types=result_types,
-            properties=properties,
-            location=location,  # pyright: ignore[reportArgumentType]
-        )
+        given = (*operands, *dynamic)
+        return create(cls, given, tuple(result_types), properties, location=location)  # pyright: ignore[reportArgumentType]
 
     def arg(self, name: str) -> Value:
         """The value of an argument, its default when it is not spelled. KeyError for an unknown name.

@@ -160,7 +160,7 @@ class Schema:
         """Whether it draws from a generator: calls must neither merge nor change their order."""
         return "nondeterministic_seeded" in self.tags
 
-    @property
+    @cached_property
     def is_pure(self) -> bool:
         """Whether a call may be removed, merged and moved. A call without results is there for its effect: a check."""
         return not self.is_mutable and not self.is_random and bool(self.returns)

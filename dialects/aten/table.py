@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from .schema import Schema, parse_schema
 
+_LINE = re.compile(r"^(([^#(\n][^(\n]*)\(.*)$", re.MULTILINE)
 TABLE = Path(__file__).with_name("schemas.txt")
 
 
@@ -15,7 +17,7 @@ TABLE = Path(__file__).with_name("schemas.txt")
 def _lines() -> dict[str, str]:
     """Lines by the overload's name, `slice.Tensor`, without `.default`."""
     text = TABLE.read_text(encoding="utf-8")
-    return {line.partition("(")[0]: line for line in text.splitlines() if not line.startswith("#")}
+    return {name: line for line, name in _LINE.findall(text)}
 
 
 def schema_of(name: str) -> Schema | None:

@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 
 from ...machines import HOST
 from ...records import dataclass
+from ..raw import type_of as type_of_value
 from ..sym import Expr, const, parse_expr
 
 #: names that torch gives to element types which it alone computes with
@@ -290,5 +291,6 @@ def _parse_shape(parser: AttrParser) -> tuple[tuple[Expr, ...], Attribute]:
 
 def type_of(value: SSAValue) -> TensorType:
     """The type of a value that is a tensor."""
-    assert isinstance(value.type, TensorType)
-    return value.type
+    found = type_of_value(value)
+    assert type(found) is TensorType
+    return found

@@ -34,7 +34,7 @@ def place_of(op: Operation) -> Place | None:
 def number_of(op: Operation) -> int | None:
     """The number of the place that an op says."""
     number = op.properties.get("place")
-    return number.value.data if isinstance(number, IntegerAttr) else None
+    return number.value.data if type(number) is IntegerAttr else None
 
 
 def verify_places(block: Block) -> None:

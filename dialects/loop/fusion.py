@@ -16,6 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..assembly import AssemblyOp, Part, Read, region, types
 from ..aten.types import TensorType
 from ..fields import op_definition
+from ..raw import ops_of
 from ..sym import AxesAttr, Expr, format_axes, parse_axes_body, symbol
 from .body import LoadOp, ReduceOp, yielded
 from .nests import GenerateOp, Parts, ScanOp, ScatterOp
@@ -81,7 +82,7 @@ class FusionOp(AssemblyOp):
     @property
     def members(self) -> list[Operation]:
         """The member nests in order."""
-        return list(self.body.block.ops)[:-1]
+        return ops_of(self.body.block)[:-1]
 
     @property
     def parts(self) -> dict[str, Parts]:

@@ -17,12 +17,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects import loop, scalar
 from ...dialects.access import dynamic_name, segments
 from ...dialects.aten.types import TensorType, scalar_type
+from ...dialects.fast_create import OpT, create
 from ...dialects.kernel import FLOATS8
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, as_expr, symbol
 from ...errors import UnsupportedError
 from ...machines import HOST, eager
 from .dtypes import BOOL, F32, I64, LOW_PRECISION, integer_limits, is_float, kind
-from .fast_create import OpT, create
 from .scalar import Number, Scalar
 from .scalar_ops import BINARY, COMPARE, constant_properties
 

@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.aten.ops import AtenOp
+from ...dialects.fast_create import create
 from ...dialects.raw import operands_of, ops_of
 from ...passes.common.numbering import AttributeTokens
 from ...records import dataclass
-from .fast_create import create
 
 Key: TypeAlias = "tuple[Any, ...]"
 

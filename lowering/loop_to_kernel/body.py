@@ -9,6 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel, loop
+from ...dialects.raw import ops_of
 from ...dialects.sym import ZERO, Expr, MapAttr, Ranges, SymAttr, simplify
 from ...errors import UnsupportedError
 from .guards import Guards, zero_of
@@ -36,7 +37,7 @@ class BodyLowering:
     def emit(self, region: Region, scope: Scope, block: Block) -> tuple[SSAValue, ...]:
         """Append a body to `block`; returns what it yields."""
         source = region.block
-        for op in list(source.ops):
+        for op in ops_of(source):
             handler = _HANDLERS.get(type(op))
             if handler is not None:
                 handler(self, op, scope, block)

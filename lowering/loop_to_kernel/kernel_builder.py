@@ -14,6 +14,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects import kernel, loop
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import yielded
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, Ranges, SymAttr, as_expr, symbol
 from ...errors import UnsupportedError
 from ...records import dataclass
@@ -115,7 +116,7 @@ class KernelBuilder:
         return reads
 
     def _collect_reads(self, region: Region, reads: set[SSAValue]) -> None:
-        for op in region.block.ops:
+        for op in ops_of(region.block):
             if type(op) is loop.LoadOp:
                 source = op.operands[0]
                 if self._is_inner(source):
@@ -245,7 +246,7 @@ class KernelBuilder:
         for name, size in reversed(axes):
             body.add_op(kernel.YieldOp.create())
             body = Block([kernel.ForOp.of(name, as_expr(0), size, Region(body))])
-        for op in list(body.ops):
+        for op in ops_of(body):
             body.detach_op(op)
             block.add_op(op)
 

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
+from ...dialects.raw import operands_of, ops_of
 from ...records import dataclass
 from .loops import is_loop, ops_in
 from .slices import backward_slice, inputs_of
@@ -40,14 +41,14 @@ def effects_of(op: Operation) -> Effects:
 
 
 def _collect(op: Operation, effects: Effects) -> None:
-    operands = op.operands
+    operands = operands_of(op)
     effects.uses.update(operands)
     if type(op) is kernel.LoadOp:
         effects.reads.setdefault(operands[0], []).append(op)
     elif type(op) is kernel.StoreOp:
         effects.writes.setdefault(operands[1], []).append(op)
     for region in op.regions:
-        for inner in region.block.ops:
+        for inner in ops_of(region.block):
             _collect(inner, effects)
 
 
@@ -64,13 +65,7 @@ def is_plain_store(op: kernel.StoreOp) -> bool:
 
 def written_buffers(block: Block) -> set[SSAValue]:
     """Buffers that some store in a block, or nested in it, writes."""
-    found: set[SSAValue] = set()
-    for op in block.ops:
-        if type(op) is kernel.StoreOp:
-            found.add(op.operands[1])
-        for region in op.regions:
-            found |= written_buffers(region.block)
-    return found
+    return {operands_of(op)[1] for outer in ops_of(block) for op in ops_in(outer) if type(op) is kernel.StoreOp}
 
 
 def is_invariant(op: Operation, axes: Collection[str], written: Collection[SSAValue]) -> bool:
@@ -105,7 +100,7 @@ def independent_nests(block: Block) -> set[Operation]:
     A nest must need no loop's result, and share no written buffer with anything beside it; nor must what it needs from
     its block, loads included: each program runs that again, at any time.
     """
-    ops = [op for op in block.ops if not isinstance(op, kernel.YieldOp)]
+    ops = [op for op in ops_of(block) if not isinstance(op, kernel.YieldOp)]
     effects = {op: effects_of(op) for op in ops}
     found: set[Operation] = set()
     for op in ops:

@@ -43,7 +43,7 @@ def called(module: ModuleOp) -> set[str]:
 def bodies(module: ModuleOp) -> set[str]:
     """Names of the functions, at any level, that arguments of calls refer to: bodies of higher-order operators."""
     functions = [op for op in module.ops if op.name in ("func.func", "host.func")]
-    ops = (op for function in functions for block in function.regions[0].blocks for op in block.ops)
+    ops = (op for function in functions for block in function.regions[0].blocks for op in ops_of(block))
     named = set().union(*(referenced(op) for op in ops if op.name == "aten.call"))
     return named & {cast(StringAttr, function.properties["sym_name"]).data for function in functions}
 
@@ -71,7 +71,7 @@ def _callees(module: ModuleOp) -> dict[str, set[str]]:
         name: {
             callee
             for block in function.regions[0].blocks
-            for op in block.ops
+            for op in ops_of(block)
             if op.name in _CALLS
             for callee in _called_by(op)
             if callee in known
@@ -116,7 +116,7 @@ def calls_of(function: FuncOp) -> list[CallOp]:
     return [
         op
         for _, block in functions(module)
-        for op in block.ops
+        for op in ops_of(block)
         if type(op) is CallOp and op.callee.root_reference.data == name
     ]
 

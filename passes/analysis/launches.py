@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType
+from ...dialects.raw import ops_of
 from ...machines import HOST, in_host_memory
 from .effects import written_buffers
 from .sizes import Sizes
@@ -19,7 +20,7 @@ def launches_in(module: ModuleOp) -> Iterator[tuple[host.FuncOp, host.LaunchOp]]
     """All launches, each with the program that it is in."""
     for function in module.body.block.ops:
         if isinstance(function, host.FuncOp):
-            for op in function.body.block.ops:
+            for op in ops_of(function.body.block):
                 if type(op) is host.LaunchOp:  # `isinstance` takes far longer, and most ops are no launches
                     yield function, op
 

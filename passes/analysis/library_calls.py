@@ -10,6 +10,7 @@ from xdsl.ir import Block
 from ...dialects import host
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.aten.types import ITEM_SIZES, torch_name
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, Expr
 from ...machines import GpuTarget, Target
 from ..common.implementations import ALIGNMENT, IMPLEMENTATION, ONEDNN, SCRATCH, TURNS, alignment, turns
@@ -34,7 +35,7 @@ def library_calls(module: ModuleOp, target: Target) -> Iterator[LibraryCall]:
         if not isinstance(function, host.FuncOp):
             continue
         sizes = Sizes.of_function(function)
-        for op in function.body.block.ops:
+        for op in ops_of(function.body.block):
             if not isinstance(op, AtenOp) or not op.results or not isinstance(op.results[0].type, TensorType):
                 continue
             if op.target in _PRODUCTS:
@@ -50,7 +51,7 @@ def decomposed_attention(module: ModuleOp) -> Iterator[LibraryCall]:
 
 
 def _decomposed(block: Block) -> Iterator[LibraryCall]:
-    for op in block.ops:
+    for op in ops_of(block):
         if isinstance(op, AtenOp) and op.packet == "_safe_softmax":
             type_ = op.results[0].type
             assert isinstance(type_, TensorType)

@@ -7,7 +7,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import host
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import TensorType
-from ...dialects.raw import operands_of, ops_of
+from ...dialects.raw import maker_of, operands_of, ops_of, type_of, users_of
 from ...dialects.sym import ZERO, Expr, Ranges, const, prove_le, prove_nonneg
 from ...errors import InductileError
 from ..common.own_products import is_own_product
@@ -25,9 +25,8 @@ def is_used_by_call(value: SSAValue) -> bool:
     An operator that is neither ATen's nor ours may: nobody knows what it keeps. ATen's `as_strided` family counts
     places from where the storage starts.
     """
-    for use in value.uses:
-        user = use.operation
-        if is_own_product(user):
+    for user in users_of(value):
+        if type(user) is host.LaunchOp or is_own_product(user):
             continue
         if isinstance(user, CallOp) or (isinstance(user, AtenOp) and "storage_offset" in user.schema.by_name):
             return True
@@ -38,16 +37,13 @@ def is_used_by_call(value: SSAValue) -> bool:
 
 def is_tensor(value: SSAValue) -> bool:
     """Whether a value has memory."""
-    return type(value.type) is TensorType
+    return type(type_of(value)) is TensorType
 
 
 def sources(value: SSAValue) -> tuple[SSAValue, ...]:
     """The values that `value` may be a view of, one step up; empty when its memory is its own."""
-    owner = value.owner
-    if type(owner) is Block:
-        return ()
-    assert isinstance(owner, Operation)
-    return _sources_of_results(owner)
+    maker = maker_of(value)
+    return () if maker is None else _sources_of_results(maker)
 
 
 def _sources_of_results(op: Operation) -> tuple[SSAValue, ...]:
@@ -84,23 +80,24 @@ class Lifetimes:
         own: dict[int, int] = {}
         made: list[tuple[int, tuple[SSAValue, ...]]] = [(-1, ())] * len(self.values)
         for position, op in enumerate(ops):
-            results = [result for result in op.results if is_tensor(result)]
+            results = [result for result in op.results if type(type_of(result)) is TensorType]
             if results:
                 self.values += results
                 made += [(position, _sources_of_results(op))] * len(results)
-            if _is_use(op):
-                for operand in operands_of(op):
-                    own[id(operand)] = position
+            if type(op) is not host.FreeOp:
+                own.update(dict.fromkeys(map(id, operands_of(op)), position))
         # Views come behind their sources, so that going backwards each last use is final when it is handed up.
         for value, (start, above) in zip(reversed(self.values), reversed(made), strict=True):
-            last = self.last[value] = max(own.get(id(value), -1), start)
+            own_last = own.get(id(value), -1)
+            last = self.last[value] = own_last if own_last > start else start
             for source in above:
-                own[id(source)] = max(own.get(id(source), -1), last)
+                if own.get(id(source), -1) < last:
+                    own[id(source)] = last
 
     def start(self, value: SSAValue) -> int:
         """Position of the op that makes a value; -1 for an argument."""
-        owner = value.owner
-        return -1 if isinstance(owner, Block) else self.position[owner]
+        maker = maker_of(value)
+        return -1 if maker is None else self.position[maker]
 
     def roots(self, value: SSAValue) -> frozenset[SSAValue]:
         """The values whose own memory `value` may lie in."""
@@ -111,18 +108,24 @@ class Lifetimes:
             self._roots[value] = found
         return found
 
-    def merge(self, fresh: SSAValue, old: SSAValue) -> None:
+    def merge(self, fresh: SSAValue, old: SSAValue, user: Operation) -> None:
         """Know that all uses of `fresh`, which had memory of its own, became uses of `old`, which is no view of it.
 
-        The op that made it is gone; positions stay, with a hole there.
+        The op that made it is gone; positions stay, with a hole there. Where `old` is a new view, it stands directly in
+        front of its first `user`, and counts as made there.
         """
         last = self.last.pop(fresh)
         pending = [old]
         while pending:
             value = pending.pop()
-            self.last[value] = max(self.last[value], last)
+            self.last[value] = max(self.last.get(value, last), last)
             pending += sources(value)
-        self.values = [value for value in self.values if value is not fresh]
+        kept = [value for value in self.values if value is not fresh]
+        maker = maker_of(old)
+        if maker is not None and maker not in self.position:
+            self.position[maker] = self.position[user]
+            kept.append(old)
+        self.values = kept
         self._roots.clear()
 
     def escapes(self, value: SSAValue) -> bool:
@@ -130,22 +133,18 @@ class Lifetimes:
         return self.last[value] >= self.end
 
 
-def _is_use(op: Operation) -> bool:
-    return type(op) is not host.FreeOp
-
-
 def verify_frees(block: Block) -> None:
     """Check that nothing is used behind its `host.free`, by itself or through a view, nor freed twice.
 
     Raises LifetimeError.
     """
-    freed: dict[SSAValue, Operation] = {}
-    for op in block.ops:
-        for operand in operands_of(op):
-            if operand in freed or any(source in freed for source in _views_up(operand)):
+    freed: set[int] = set()  # by identity: a hash of a value is a call of Python
+    for op in ops_of(block):
+        for operand in operands_of(op) if freed else ():
+            if id(operand) in freed or not freed.isdisjoint(map(id, _views_up(operand))):
                 raise LifetimeError(f"{op.name} uses %{operand.name_hint or '?'} behind its host.free")
         if isinstance(op, host.FreeOp):
-            freed.update((value, op) for value in op.values)
+            freed.update(map(id, op.values))
 
 
 def verify_pools(block: Block, ranges: Ranges) -> None:
@@ -153,9 +152,12 @@ def verify_pools(block: Block, ranges: Ranges) -> None:
 
     Raises LifetimeError.
     """
+    pooled = [op for op in ops_of(block) if type(op) is host.EmptyOp and op.offset is not None]
+    if not pooled:
+        return
     lifetimes = Lifetimes(block)
     tenants: dict[SSAValue, list[tuple[int, host.EmptyOp]]] = {}
-    for op in (op for op in block.ops if isinstance(op, host.EmptyOp) and op.offset is not None):
+    for op in pooled:
         pool = operands_of(op)[0]
         begin, last = lifetimes.position[op], lifetimes.last[op.out]
         if not _at_most(_end(op), _bytes(pool), ranges):
@@ -209,7 +211,7 @@ def _bytes(value: SSAValue) -> Expr:
 def _views_up(value: SSAValue) -> list[SSAValue]:
     """The sources of a `host.view`, all the way up: memory that a reference to the view does not keep."""
     found: list[SSAValue] = []
-    while isinstance(value.owner, host.ViewOp):
-        value = value.owner.source
+    while type(maker := maker_of(value)) is host.ViewOp:
+        value = maker.source
         found.append(value)
     return found

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 from ...dialects import kernel
+from ...dialects.raw import ops_in, ops_of
 from ...machines import GpuTarget, target_named
 from ..common.choices import CHOSEN_FOR, STREAMED
 
@@ -17,9 +18,9 @@ def without_units(module: Operation) -> dict[kernel.FuncOp, set[str]]:
     the shapes that such products were chosen for.
     """
     found: dict[kernel.FuncOp, set[str]] = {}
-    for function in module.walk():
+    for function in ops_of(module.regions[0].block):
         if isinstance(function, kernel.FuncOp) and _is_gpu(function):
-            for op in function.walk():
+            for op in ops_in(function):
                 shape = op.attributes.get(CHOSEN_FOR)
                 if isinstance(shape, StringAttr) and _lacks_units(op):
                     found.setdefault(function, set()).add(shape.data)

@@ -10,6 +10,7 @@ from xdsl.traits import IsTerminator
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.effects import has_side_effect
 from ...dialects.loop import AssertOp, FusionOp, GenerateOp, ScanOp, ScatterOp, ViewOp, yielded
+from ...dialects.raw import ops_of
 from ..common.functional_calls import functional_call, is_wrapper
 
 NESTS = frozenset((GenerateOp, ScanOp, ScatterOp))
@@ -104,10 +105,10 @@ def possibly_written(block: Block) -> set[SSAValue]:
     A call that is not pure may write every tensor that it gets.
     """
     written: set[SSAValue] = set()
-    for op in block.ops:
+    for op in ops_of(block):
         if isinstance(op, AtenOp) and op.schema.is_mutable:
             written.update(op.written)
-        elif isinstance(op, CallOp) and has_side_effect(op):
+        elif type(op) is CallOp and has_side_effect(op):
             written.update(value for value in op.operands if isinstance(value.type, TensorType))
     return written | {root for value in written for root in roots(value)}
 
@@ -138,9 +139,10 @@ class Mutations:
     def __init__(self, block: Block) -> None:
         self.writes: dict[SSAValue, list[int]] = {}
         self._position: dict[Operation, int] = {}
-        if not any(op.name == "aten.copy_" or is_wrapper(op) for op in block.ops):
+        ops = ops_of(block)
+        if not any(op.name == "aten.copy_" or (type(op) is CallOp and is_wrapper(op)) for op in ops):
             return
-        for position, op in enumerate(block.ops):
+        for position, op in enumerate(ops):
             self._position[op] = position
             for root in {root for written in written_values(op) for root in roots(written)}:
                 self.writes.setdefault(root, []).append(position)

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...dialects.aten import TensorType
 from ...dialects.aten.attributes import TupleAttr
+from ...dialects.raw import ops_in
 from ...dialects.sym import AxesAttr, MapAttr, SymAttr
 
 
@@ -22,7 +23,7 @@ def symbols_of_type(type_: Attribute) -> set[str]:
 def mentioned_symbols(op: Operation) -> set[str]:
     """Symbols (and axes) in the result types and properties of an op and of all that is nested in it."""
     found: set[str] = set()
-    for each in op.walk():
+    for each in ops_in(op):
         for result in each.results:
             found |= symbols_of_type(result.type)
         for attribute in each.properties.values():

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from math import prod
+from typing import cast, get_args
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import kernel
+from ...dialects.raw import operands_of, ops_of
 from ...dialects.scalar import CastOp
 from ...dialects.sym import ZERO, Expr
 from ...machines.costs import WORK_FROM_LONG, cost_of
@@ -21,6 +23,9 @@ from ...records import dataclass
 from .effects import is_local
 from .loops import Loop, is_loop, ops_in
 from .sizes import Sizes
+
+_FLOATS = frozenset(get_args(AnyFloat))
+"""`isinstance` of what is none asks each of these abstract classes."""
 
 
 def work_of_op(op: Operation, sizes: Sizes) -> float:
@@ -39,7 +44,7 @@ def work_of_ops(ops: Iterable[Operation], sizes: Sizes) -> float:
 
 def work_of_block(block: Block, sizes: Sizes) -> float:
     """Work of one run of a block."""
-    return work_of_ops((op for op in block.ops if not isinstance(op, kernel.YieldOp)), sizes)
+    return work_of_ops([op for op in ops_of(block) if type(op) is not kernel.YieldOp], sizes)
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,11 @@ class Nest:
     def _block(self, block: Block, loops: tuple[Loop, ...]) -> None:
         for argument in block.args:
             self._axes[argument] = frozenset(op.axis.data for op in loops)
-        for op in block.ops:
+        for op in ops_of(block):
             if is_loop(op):
                 self._loop(op, loops)
                 continue
-            axes = frozenset().union(*map(self._of, op.operands))
+            axes = frozenset().union(*map(self._of, operands_of(op)))
             if type(op) is kernel.LoadOp or type(op) is kernel.StoreOp:
                 index = op.map.data[0]
                 varying = frozenset().union(*map(self._of, op.dynamic)) if axes else _NONE
@@ -128,11 +133,9 @@ def _last_operands(op: Loop) -> tuple[SSAValue, ...]:
 def element_bytes(type_: Attribute) -> int:
     """Bytes of an element of a buffer, or of a scalar."""
     element = type_.element if isinstance(type_, kernel.BufferType) else type_
-    if isinstance(element, AnyFloat):
-        return element.bitwidth // 8
     if isinstance(element, IntegerType):
         return max(element.width.data // 8, 1)
-    return 8
+    return cast(AnyFloat, element).bitwidth // 8 if type(element) in _FLOATS else 8
 
 
 def buffer_bytes(buffer: SSAValue, sizes: Sizes) -> int:
@@ -149,7 +152,7 @@ def bytes_of_block(block: Block, sizes: Sizes) -> int:
 
 
 def _add_accesses(block: Block, sizes: Sizes, runs: int, moved: dict[tuple[SSAValue, bool], int]) -> None:
-    for op in block.ops:
+    for op in ops_of(block):
         if (type(op) is kernel.LoadOp or type(op) is kernel.StoreOp) and not is_local(op.buffer):
             key = op.buffer, type(op) is kernel.StoreOp
             moved[key] = moved.get(key, 0) + runs * element_bytes(key[0].type)
@@ -165,7 +168,7 @@ def widest_scalar(op: Operation) -> int:
     """
     widest = 1
     for inner in ops_in(op):
-        types: list[Attribute] = [result.type for result in inner.results if isinstance(result.type, AnyFloat)]
+        types: list[Attribute] = [result.type for result in inner.results if type(result.type) in _FLOATS]
         if isinstance(inner, kernel.StoreOp):
             types.append(inner.value.type)
         elif isinstance(inner, kernel.YieldOp):

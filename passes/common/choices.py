@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 
 from ...dialects.aten import AtenOp, TensorType
 from ...dialects.kernel import PRECISION
+from ...dialects.raw import ops_in
 from ...records import dataclass
 from .implementations import IMPLEMENTATION, NEST
 
@@ -144,13 +145,13 @@ def is_open(op: Operation) -> bool:
 
 def open_products(module: Operation) -> list[AtenOp]:
     """The products inside of an op that nobody has decided about."""
-    return [op for op in module.walk() if isinstance(op, AtenOp) and is_open(op)]
+    return [op for op in ops_in(module) if isinstance(op, AtenOp) and is_open(op)]
 
 
 def chosen_tile(op: Operation) -> tuple[int, ...] | None:
     """The sizes that the first multiplication inside of an op carries; None where none was chosen."""
-    for inner in op.walk():
+    for inner in ops_in(op):
         found = inner.attributes.get(TILE)
-        if isinstance(found, DenseArrayBase):
+        if found is not None and isinstance(found, DenseArrayBase):
             return tuple(int(each) for each in found.get_values())
     return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.raw import operands_of
+from ...dialects.fast_create import create
+from ...dialects.raw import operands_of, type_of
 
 
 def copy_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
@@ -14,13 +15,9 @@ def copy_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
     """
     if op.regions:
         return op.clone(values)
-    copy = type(op).create(
-        operands=[values.get(operand, operand) for operand in operands_of(op)],
-        result_types=[result.type for result in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-        location=op.location,
-    )
+    operands = tuple([values.get(operand, operand) for operand in operands_of(op)])
+    copy = create(type(op), operands, tuple(map(type_of, op.results)), op.properties, location=op.location)
+    copy.attributes.update(op.attributes)
     for old, new in zip(op.results, copy.results, strict=True):
         new.name_hint = old.name_hint
         values[old] = new

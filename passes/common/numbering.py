@@ -5,15 +5,15 @@ xDSL's structural equivalence ignores result types and its hashes ignore regions
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.effects import is_pure
 from ...dialects.loop import AssertOp
-from ...dialects.raw import op_behind, operands_of
+from ...dialects.raw import op_behind, operands_of, type_of
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, symbol
 from ..counters import counter
 
@@ -46,6 +46,11 @@ class AttributeTokens:
             self._kept_alive.append(attribute)
         return found
 
+    def of_types(self, values: Sequence[SSAValue]) -> tuple[int, ...]:
+        """The numbers of the types of values."""
+        found = tuple(map(self._by_identity.get, map(id, map(type_of, values))))
+        return tuple(map(self.of, map(type_of, values))) if None in found else cast("tuple[int, ...]", found)
+
     def of_all(self, attributes: Mapping[str, Attribute]) -> int:
         """The same number for dictionaries of equal attributes, in any order."""
         same = (*attributes, *map(id, attributes.values()))
@@ -75,7 +80,7 @@ class NestNumbering:
         """The key of an op; of one with regions after its bodies are numbered."""
         numbers, tokens = self.numbers, self.tokens
         operands = [numbers.get(id(v)) or self.outside(v) for v in operands_of(op)]
-        types = [tokens.of(r.type) for r in op.results]
+        types = tokens.of_types(op.results)
         if not op.regions:
             return type(op), self._properties(op), *operands, *types
         outer_renaming, outer_axes = self.renaming, self.axes

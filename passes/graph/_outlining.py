@@ -11,7 +11,7 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.aten import TensorType
-from ...dialects.raw import operands_of
+from ...dialects.raw import erase_unused, operands_of, users_of
 from ...dialects.sym import SymbolAttr
 from ..analysis.mentions import mentioned_symbols
 from ..common.copies import copy_op
@@ -44,7 +44,7 @@ class Outliner:
         self._define(bodies[0], segments[0], arguments[0], results, symbols)
         for body in reversed(bodies[1:]):  # a layer may read constants that stand in the one before it
             for op in reversed(body):
-                self.block.erase_op(op)
+                erase_unused(op)
         self.made += 1
         return kept
 
@@ -128,7 +128,7 @@ def _check_uses(
     for body, segment in zip(bodies, segments, strict=True):
         given = {id(body[k].results[n]) for k, n in (*segment.escaping, *results)}
         for result in (result for op in body for result in op.results if id(result) not in given):
-            if id(result) in passed or any(id(use.operation) not in removed for use in result.uses):
+            if id(result) in passed or not removed.issuperset(map(id, users_of(result))):
                 raise OutliningError(f"a value of {result.op.name} is read behind it and is no result of the layer")
 
 

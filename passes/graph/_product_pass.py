@@ -10,6 +10,7 @@ from xdsl.ir import Block
 
 from ...dialects.aten import AtenOp
 from ...dialects.machine import target_at
+from ...dialects.raw import ops_of
 from ...dialects.sym import Expr, Ranges, bounds
 from ...records import dataclass
 from ..analysis.functions import symbol_ranges
@@ -34,7 +35,7 @@ class ProductPass(AtenPass):
         if self.fallback_by_default:
             return
         self.prepare(block)
-        ops = [each for each in block.ops if isinstance(each, AtenOp) and each.target in self.PRODUCTS]
+        ops = [each for each in ops_of(block) if isinstance(each, AtenOp) and each.target in self.PRODUCTS]
         products = [each for each in ops if IMPLEMENTATION not in each.attributes]
         ranges = symbol_ranges(function) if products else Ranges()
         for product in products:

@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
+from ...dialects.raw import operands_of
 from ...records import dataclass
 from ..common.numbering import AttributeTokens
 
@@ -44,8 +45,8 @@ def tokens_of(ops: Sequence[Operation]) -> list[int]:
             tokens.append(-1 - position)
             continue
         attributes = numbers.of_all(op.attributes) if op.attributes else -1
-        types = [numbers.of(result.type) for result in op.results]
-        key = (type(op), numbers.of_all(op.properties), attributes, len(op.operands), *types)
+        types = numbers.of_types(op.results)
+        key = (type(op), numbers.of_all(op.properties), attributes, len(operands_of(op)), *types)
         tokens.append(known.setdefault(key, len(known)))
     return tokens
 

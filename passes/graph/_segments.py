@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
-from ...dialects.raw import operands_of
+from ...dialects.raw import maker_of, operands_of, users_of
 from ...records import dataclass
 from ..analysis.kept import is_kept_value
 from ..analysis.memory import may_return_alias
@@ -53,8 +53,7 @@ def _readers_of(op: Operation) -> Iterable[Operation]:
 
 def readers(value: SSAValue) -> Iterable[Operation]:
     """Ops that read a value or a view of it."""
-    for use in value.uses:
-        user = use.operation
+    for user in users_of(value):
         if is_view(user) and len(operands_of(user)) == 1 and is_pure(user):
             yield from _readers_of(user)
         else:
@@ -63,17 +62,17 @@ def readers(value: SSAValue) -> Iterable[Operation]:
 
 def base_of(value: SSAValue) -> SSAValue:
     """What a value is computed from by views and constants; a constant is its own base."""
-    owner = value.owner
-    while not isinstance(owner, Block) and operands_of(owner) and is_recomputed(owner):
-        value = operands_of(owner)[0]
-        owner = value.owner
+    maker = maker_of(value)
+    while maker is not None and operands_of(maker) and is_recomputed(maker):
+        value = operands_of(maker)[0]
+        maker = maker_of(value)
     return value
 
 
 def is_constant(value: SSAValue) -> bool:
     """Whether a value is made of nothing, and is computed again wherever it is needed."""
-    owner = value.owner
-    return isinstance(owner, Operation) and not operands_of(owner) and is_recomputed(owner)
+    maker = maker_of(value)
+    return maker is not None and not operands_of(maker) and is_recomputed(maker)
 
 
 class Positions:
@@ -89,13 +88,13 @@ class Positions:
     def last_use(self, value: SSAValue) -> int:
         """Position of the last op that reads a value or a view of it, returns left out; -1 when there is none."""
         last = -1
-        for use in value.uses:
-            position = self.op.get(id(use.operation))
+        for user in users_of(value):
+            position = self.op.get(id(user))
             if position is None:
                 continue
             last = max(last, position)
-            if is_recomputed(use.operation):
-                last = max(last, *(self.last_use(result) for result in use.operation.results))
+            if is_recomputed(user):
+                last = max(last, *(self.last_use(result) for result in user.results))
         return last
 
 
@@ -145,27 +144,28 @@ def segment_at(positions: Positions, start: int, period: int) -> Segment:
 
 def is_kept(value: SSAValue) -> bool:
     """Whether a value is in memory whatever becomes of the nests around it: `loop-inline` asks for that."""
-    owner = value.owner
-    if isinstance(owner, Block) or is_anchor(owner) or is_kept_value(value):
+    maker = maker_of(value)
+    if maker is None or is_anchor(maker) or is_kept_value(value):
         return True
     return any(is_anchor(op) or op.has_trait(IsTerminator) for op in readers(value))
 
 
 def _leaves(positions: Positions, value: SSAValue, end: int) -> bool:
-    return any(positions.op.get(id(use.operation), end) >= end for use in value.uses)
+    place_of = positions.op.get
+    return any(place_of(id(user), end) >= end for user in users_of(value))
 
 
 def _signature(positions: Positions, value: SSAValue) -> tuple[Any, ...]:
     """What a function needs to know of an input: its type, and how it is computed again from its base."""
     chain: list[object] = []
-    owner = value.owner
-    while not isinstance(owner, Block) and is_recomputed(owner):
-        chain += (positions.tokens[positions.op[id(owner)]], value.index)  # pyright: ignore[reportAttributeAccessIssue]
-        operands = operands_of(owner)
+    maker = maker_of(value)
+    while maker is not None and is_recomputed(maker):
+        chain += (positions.tokens[positions.op[id(maker)]], value.index)  # pyright: ignore[reportAttributeAccessIssue]
+        operands = operands_of(maker)
         if not operands:
             return (*chain, "constant")
         value = operands[0]
-        owner = value.owner
+        maker = maker_of(value)
     return (*chain, positions.types.of(value.type))
 
 

@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
 
 from ...dialects.aten import AtenOp, Device, TensorType
+from ...dialects.aten.values import SSA_CLASSES
 from ...dialects.parametric import parametric
+from ...dialects.raw import operands_of
 from ...dialects.sym import Expr
 from ._dtypes import holds, is_float
 from ._rules import Rewriter, Rule
@@ -24,12 +26,12 @@ _THROUGH = frozenset({
 
 def number_in(value: Any) -> int | float | bool | None:
     """The number that every element of a tensor is, or a number itself; None when that is not known."""
-    while isinstance(value, SSAValue):
+    while type(value) in SSA_CLASSES:
         op = value.owner
         if not isinstance(op, AtenOp):
             return None
         if op.packet in _THROUGH:
-            value = op.operands[0]
+            value = operands_of(op)[0]
             continue
         if op.target != "aten.full":
             return None
@@ -86,9 +88,9 @@ def _neutral(
     sides = [("self", "other"), ("other", "self")] if commutes else [("self", "other")]
     for kept, neutral in sides:
         source, value = op.arg(kept), op.arg(neutral)
-        if not isinstance(source, SSAValue) or op.results[0].type != source.type:
+        if type(source) not in SSA_CLASSES or op.results[0].type != source.type:
             continue
-        found = number_in(value) if isinstance(value, SSAValue) else None
+        found = number_in(value) if type(value) in SSA_CLASSES else None
         if found is not None and found == number and math.copysign(1, found) == 1:
             return source if rewriter.may_share(op.results[0], source) else None
     return None

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, MemoryFormat
 from ...dialects.aten.types import type_of
-from ...dialects.raw import operands_of
+from ...dialects.raw import operands_of, ops_of
 from ..common.choices import EITHER_WAY, OF_WAY
 from ._alternatives import drop
 from ._segments import is_view
@@ -43,7 +43,7 @@ def gradients_of_way(way: CallOp) -> list[CallOp]:
 
 def take_way(block: Block, number: int, second: bool) -> None:
     """Keep one way of a choice, what it adds to gradients too, and drop what only the other one needs."""
-    found = [op for op in block.ops if _is_of_choice(op)]
+    found = [op for op in ops_of(block) if _is_of_choice(op)]
     left: list[SSAValue] = []
     for op in [each for each in found if number_of_way(each) == number]:
         operands = operands_of(op)
@@ -128,7 +128,7 @@ def settle(blocks: Sequence[Block]) -> None:
     """Keep the first way of every choice that nobody decided about."""
     for block in blocks:
         numbers = {
-            number_of_way(op) for op in block.ops if isinstance(op, CallOp) and op.target in (EITHER_WAY, OF_WAY)
+            number_of_way(op) for op in ops_of(block) if isinstance(op, CallOp) and op.target in (EITHER_WAY, OF_WAY)
         }
         for number in sorted(numbers):
             take_way(block, number, second=False)

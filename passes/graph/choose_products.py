@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.machine import targets_of
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE
 from ...errors import UserError
 from ...machines import GpuTarget, Target
@@ -119,12 +120,12 @@ class ChooseProducts(ModulePass):
 
     def _take_all(self, block: Block) -> None:
         """Leave nothing open where nobody chooses."""
-        for each in [op for op in block.ops if is_either(op)]:
+        for each in [op for op in ops_of(block) if is_either(op)]:
             take(each, second=self.loop_products and not self.fallback_by_default)
 
     def _open(self, block: Block) -> Iterator[tuple[Group, Alternative | None]]:
         """What is to be decided, the choices of two ways first; one that is not understood is the library's."""
-        ops = list(block.ops)
+        ops = ops_of(block)
         eithers = [op for op in ops if isinstance(op, CallOp) and is_either(op)]
         groups = groups_of(ops)
         order = {op: k for k, op in enumerate(ops)} if eithers else {}

@@ -6,6 +6,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.effects import is_pure
+from ...dialects.raw import operands_of
 from ...records import dataclass
 from ..analysis.memory import Mutations, escaping, possibly_written
 from ..common.numbering import AttributeTokens, Key
@@ -67,12 +68,12 @@ def _merge(block: Block) -> None:
 
 def _key(op: Operation, tokens: AttributeTokens, mutations: Mutations) -> Key:
     """Equal for ops that compute the same; operands that are written later count with how often before."""
-    properties = op.properties
+    operands, properties = operands_of(op), op.properties
     names = sorted(properties) if len(properties) > 1 else properties
     key = (
         type(op),
-        *op.operands,
-        *((name, tokens.of(properties[name])) for name in names),
-        *(tokens.of(result.type) for result in op.results),
+        *operands,
+        *[(name, tokens.of(properties[name])) for name in names],
+        *tokens.of_types(op.results),
     )
-    return (*key, *mutations.epochs(op.operands, op)) if mutations else key
+    return (*key, *mutations.epochs(operands, op)) if mutations else key

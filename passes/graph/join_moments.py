@@ -7,6 +7,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
+from ...dialects.raw import ops_of
 from ..common.locations import merged
 from ..counters import counter
 from ..function_pass import AtenPass
@@ -35,7 +36,7 @@ class JoinMoments(AtenPass):
         """Run on every function of the module."""
         variances: dict[_Key, AtenOp] = {}
         means: dict[_Key, AtenOp] = {}
-        for op in block.ops:
+        for op in ops_of(block):
             if isinstance(op, AtenOp) and op.packet in ("var", "mean") and (key := _key(op)) is not None:
                 (variances if op.packet == "var" else means).setdefault(key, op)
         order = {op: k for k, op in enumerate(block.ops)} if variances.keys() & means.keys() else {}

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp
 from ...dialects.effects import is_pure
+from ...dialects.raw import ops_of
 from ...records import dataclass
 from .. import remarks
 from ..analysis.memory import Mutations
@@ -72,7 +73,9 @@ class _Rewriter:
     def sweep(self) -> bool:
         """Visit each op once; whether anything was replaced."""
         changed = False
-        roots = [op for op in self.block.ops if isinstance(op, AtenOp) and op.results and op.packet in self.by_packet]
+        roots = [
+            op for op in ops_of(self.block) if isinstance(op, AtenOp) and op.results and op.packet in self.by_packet
+        ]
         for op in reversed(roots):
             # a match may have taken it away
             if op.parent is not None:

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Block
 
 from ...dialects.aten import AtenOp, Device, TensorType
 from ...dialects.aten.types import element_type, type_of
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, const
 from ..common.locations import merged
 from ..counters import counter
@@ -42,7 +43,7 @@ class MergeSeeds(AtenPass):
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
         groups: dict[tuple[str, Attribute | None], list[AtenOp]] = {}
-        for each in block.ops:
+        for each in ops_of(block):
             if isinstance(each, AtenOp) and _is_seed(each) and counter(self.name):
                 key = (type_of(each.results[0]).device, each.attributes.get(PLACEMENT))
                 groups.setdefault(key, []).append(each)

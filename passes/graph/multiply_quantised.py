@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.raw import ops_of
+from ...dialects.raw import type_of as type_of_value
 from ...dialects.sym import ONE, Ranges, bounds
 from ...errors import UserError
 from ...machines import CpuTarget, GpuTarget, Target
@@ -166,9 +167,10 @@ class MultiplyQuantised(ProductPass):
 
 def _has_bytes(block: Block) -> bool:
     """Whether a value holds integers of 8 bits, as each match of the patterns does: most graphs need none of them."""
-    values = (*block.args, *(result for op in ops_of(block) for result in op.results))
-    elements = {value.type.element for value in values if type(value.type) is TensorType}
-    return any(isinstance(each, IntegerType) and each.width.data == _BYTE for each in elements)
+    values = [*block.args, *[result for op in ops_of(block) for result in op.results]]
+    distinct = {id(each): each for each in map(type_of_value, values)}  # a hash of a type is a call of Python
+    elements = [each.element for each in distinct.values() if type(each) is TensorType]
+    return any(type(each) is IntegerType and each.width.data == _BYTE for each in elements)
 
 
 def _join_copies(block: Block) -> None:

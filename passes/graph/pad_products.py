@@ -10,6 +10,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects.aten import AtenOp, Device, MemoryFormat, TensorType
 from ...dialects.machine import target_at
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE
 from ...machines import GpuTarget
 from ...machines.products import LAUNCH, TF32
@@ -68,7 +69,7 @@ class PadProducts(AtenPass):
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
-        ops = [each for each in block.ops if isinstance(each, AtenOp) and each.target in _PRODUCTS]
+        ops = [each for each in ops_of(block) if isinstance(each, AtenOp) and each.target in _PRODUCTS]
         products = [each for each in ops if IMPLEMENTATION not in each.attributes]
         if not products or not self.pad_products:
             return

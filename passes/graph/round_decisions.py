@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
+from ...dialects.raw import operands_of, ops_of, type_of
 from ..common.rounding import ROUNDED, UNIT, is_rounded
 from ..counters import counter
 from ..function_pass import AtenPass
@@ -64,12 +65,11 @@ class RoundDecisions(AtenPass):
 
 def _decided_of(block: Block) -> Iterator[SSAValue]:
     """The floating-point operands of the ops that decide."""
-    for op in block.ops:
+    for op in ops_of(block):
         if not isinstance(op, AtenOp) or op.packet in _INDIFFERENT:
             continue
-        tensors = [value for value in op.operands if _has_floats(value)]
-        if tensors and (op.packet in _STEPS or _divides(op) or any(map(_is_discrete, op.results))):
-            yield from tensors
+        if op.packet in _STEPS or _divides(op) or any(map(_is_discrete, op.results)):
+            yield from filter(_has_floats, operands_of(op))
 
 
 def _divides(op: AtenOp) -> bool:
@@ -78,11 +78,13 @@ def _divides(op: AtenOp) -> bool:
 
 
 def _has_floats(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and is_float(value.type.element)
+    kind = type_of(value)
+    return type(kind) is TensorType and is_float(kind.element)
 
 
 def _is_discrete(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType) and isinstance(value.type.element, IntegerType)
+    kind = type_of(value)
+    return type(kind) is TensorType and type(kind.element) is IntegerType
 
 
 def _depended_on(values: Iterable[SSAValue]) -> Iterator[Operation]:

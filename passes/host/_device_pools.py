@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation
 from ...dialects import host
 from ...dialects.aten.types import TensorType, type_of
 from ...dialects.machine import TargetsAttr
+from ...dialects.raw import ops_of
 from ...dialects.sym import Ranges, SymAttr, const
 from ...machines import GpuTarget, eager, in_host_memory
 from ..analysis.lifetimes import Lifetimes, is_used_by_call, verify_pools
@@ -34,9 +35,12 @@ def plan_on_devices(function: host.FuncOp, targets: TargetsAttr) -> None:
     share one, which holds nothing longer.
     """
     block = function.body.block
+    empties = [op for op in ops_of(block) if isinstance(op, host.EmptyOp) and _is_on_device(op, targets)]
+    if not empties:
+        return
     lifetimes, sizes = Lifetimes(block), Sizes.of_function(function)
     requests: dict[str, list[Request]] = {}
-    for device, request in _requests(block, lifetimes, targets):
+    for device, request in _requests(empties, lifetimes):
         requests.setdefault(device, []).append(request)
     planned = False
     for device, each in requests.items():
@@ -54,14 +58,17 @@ def plan_on_devices(function: host.FuncOp, targets: TargetsAttr) -> None:
         verify_pools(block, Ranges.of_symbols(s.data for s in function.symbols))
 
 
-def _requests(block: Block, lifetimes: Lifetimes, targets: TargetsAttr) -> Iterator[tuple[str, Request]]:
+def _is_on_device(op: host.EmptyOp, targets: TargetsAttr) -> bool:
+    device = type_of(op.out).device
+    return not in_host_memory(device) and isinstance(targets.target(device), GpuTarget)
+
+
+def _requests(empties: Sequence[host.EmptyOp], lifetimes: Lifetimes) -> Iterator[tuple[str, Request]]:
     """What can lie in a pool, by device."""
-    for op in block.ops:
-        if not isinstance(op, host.EmptyOp) or op.pool or op.kept is not None or lifetimes.escapes(op.out):
+    for op in empties:
+        if op.pool or op.kept is not None or lifetimes.escapes(op.out):
             continue
         kind = type_of(op.out)
-        if in_host_memory(kind.device) or not isinstance(targets.target(kind.device), GpuTarget):
-            continue
         size = bytes_of(kind).as_int()
         if not size or is_used_by_call(op.out) or not counter(PASS):
             continue

@@ -8,6 +8,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
 from ...dialects.aten.types import type_of
+from ...dialects.raw import ops_of
 from ...dialects.sym import Expr, SymAttr
 from ..analysis.lifetimes import Lifetimes
 from ..analysis.live_bytes import LiveBytes
@@ -28,7 +29,7 @@ def take_over(function: host.FuncOp, reusable: Callable[[SSAValue], bool]) -> No
             ending.setdefault(position, []).append(value)
     live = LiveBytes(lifetimes, Sizes.of_function(function))
     dead: dict[tuple[Expr, str], list[tuple[SSAValue, int]]] = {}
-    for op in list(block.ops):
+    for op in ops_of(block):
         position = lifetimes.position[op]
         if isinstance(op, host.EmptyOp) and op.out in last:
             old = _pick(dead, op.out, position, lifetimes.escapes(op.out), live)

@@ -6,6 +6,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import host
 from ...dialects.aten.types import TensorType
+from ...dialects.raw import ops_of
 from ...dialects.sym import ZERO, SymAttr
 from ..counters import counter
 from ..function_pass import HostPass
@@ -36,7 +37,7 @@ class HostComposeViews(HostPass):
     def on_program(self, function: host.FuncOp) -> None:
         """Compose the views of one function, in order: a view's source is composed before it."""
         block = function.body.block
-        views = [op for op in block.ops if type(op) is host.ViewOp]
+        views = [op for op in ops_of(block) if type(op) is host.ViewOp]
         for view in views:
             _look_through(view)
             if _is_source(view) and counter(HostComposeViews.name):

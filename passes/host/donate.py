@@ -7,7 +7,7 @@ from xdsl.ir import Block, SSAValue
 from ...dialects import host
 from ...dialects.aten import CallOp
 from ...dialects.aten.types import type_of
-from ...dialects.raw import operands_of
+from ...dialects.raw import operands_of, ops_of
 from ...records import dataclass
 from ..analysis.kept import is_kept_value
 from ..analysis.lifetimes import Lifetimes, is_tensor
@@ -42,7 +42,7 @@ class HostDonate(HostPass):
     def on_program(self, function: host.FuncOp) -> None:
         """Donate arguments of the calls of every host function."""
         block = function.body.block
-        calls = [op for op in block.ops if isinstance(op, CallOp) and op.target in _DONATING]
+        calls = [op for op in ops_of(block) if isinstance(op, CallOp) and op.target in _DONATING]
         if not calls:
             return
         lifetimes = Lifetimes(block)  # of the ops as they are, so that all is decided before any changes

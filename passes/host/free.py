@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import host
+from ...dialects.raw import ops_of
 from ..analysis.lifetimes import Lifetimes, verify_frees
 from ..counters import counter
 from ..function_pass import HostPass
@@ -43,7 +44,7 @@ class HostFree(HostPass):
         for value in lifetimes.values:
             if not lifetimes.escapes(value):
                 ending.setdefault(lifetimes.last[value], []).append(value)
-        for position, op in enumerate(list(block.ops)):
+        for position, op in enumerate(ops_of(block)):
             values = ending.get(position)
             if values and counter(HostFree.name):
                 block.insert_op_after(host.FreeOp.create(operands=_views_first(values, lifetimes)), op)
@@ -55,7 +56,7 @@ class HostFree(HostPass):
 
 
 def _remove_unused(block: Block) -> None:
-    for op in reversed(list(block.ops)):
+    for op in reversed(ops_of(block)):
         if isinstance(op, host.EmptyOp | host.ViewOp) and op.out.first_use is None:
             block.erase_op(op)
 

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host, kernel
 from ...dialects.aten import AtenOp
 from ...dialects.aten.types import type_of
-from ...dialects.raw import operands_of
+from ...dialects.raw import operands_of, ops_of
 from ...dialects.sym import SymIntOp
 from ...machines import in_host_memory
 from ...records import dataclass
@@ -75,7 +75,7 @@ class HostOrder(ModulePass):
 
 
 def _is_on_gpu(function: host.FuncOp) -> bool:
-    made = [op.out for op in function.body.block.ops if isinstance(op, host.EmptyOp)]
+    made = [op.out for op in ops_of(function.body.block) if isinstance(op, host.EmptyOp)]
     values = [value for value in (*function.body.block.args, *made) if is_tensor(value)]
     return any(not in_host_memory(type_of(value).device) for value in values)
 

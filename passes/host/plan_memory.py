@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host
 from ...dialects.aten.types import TensorType, type_of
 from ...dialects.machine import targets_of
+from ...dialects.raw import ops_of
 from ...dialects.sym import ZERO, Expr, Ranges, SymAttr, ceildiv, const, prove_le
 from ...machines import HOST, eager, in_host_memory
 from ...records import dataclass
@@ -92,9 +93,10 @@ def _plan_function(function: host.FuncOp) -> None:
     block = function.body.block
     ranges = Ranges.of_symbols(s.data for s in function.symbols)
     sizes = Sizes.of_function(function)
-    requests = _known_in_time(block, _requests(block, sizes))
+    lifetimes = Lifetimes(block)
+    requests = _known_in_time(block, _requests(block, lifetimes, sizes))
     try:
-        _plan_pool(function, requests, ranges, sizes)
+        _plan_pool(function, requests, ranges, sizes, lifetimes)
         verify_pools(block, ranges)
     except LifetimeError as error:
         if all(r.bytes.is_constant for r in requests):
@@ -102,7 +104,8 @@ def _plan_function(function: host.FuncOp) -> None:
         # the plan of symbolic sizes may be right and yet beyond what can be proved
         remark("missed", "host-plan-memory", function, f"tensors of symbolic sizes stay outside of the pool: {error}")
         _take_out(block, requests)
-        _plan_pool(function, [r for r in requests if r.bytes.is_constant], ranges, sizes)
+        known = [r for r in requests if r.bytes.is_constant]
+        _plan_pool(function, known, ranges, sizes, Lifetimes(block))
         verify_pools(block, ranges)
 
 
@@ -116,10 +119,10 @@ def _take_out(block: Block, requests: list[Request]) -> None:
             block.erase_op(op)
 
 
-def _requests(block: Block, sizes: Sizes) -> list[Request]:
-    lifetimes, step = Lifetimes(block), eager(HOST).aligned_bytes
+def _requests(block: Block, lifetimes: Lifetimes, sizes: Sizes) -> list[Request]:
+    step = eager(HOST).aligned_bytes
     found: list[Request] = []
-    for op in block.ops:
+    for op in ops_of(block):
         if not isinstance(op, host.EmptyOp) or op.pool or op.kept is not None or lifetimes.escapes(op.out):
             continue
         if not in_host_memory(type_of(op.out).device) or is_used_by_call(op.out):
@@ -143,7 +146,9 @@ def _known_in_time(block: Block, requests: list[Request]) -> list[Request]:
     return served
 
 
-def _plan_pool(function: host.FuncOp, requests: list[Request], ranges: Ranges, sizes: Sizes) -> None:
+def _plan_pool(
+    function: host.FuncOp, requests: list[Request], ranges: Ranges, sizes: Sizes, lifetimes: Lifetimes
+) -> None:
     """Place requests, largest first: those of known size where they fit, the others in slots behind."""
     if len(requests) < 2 and not any(r.estimate >= WORTH_KEEPING for r in requests):
         return
@@ -157,7 +162,7 @@ def _plan_pool(function: host.FuncOp, requests: list[Request], ranges: Ranges, s
     block = function.body.block
     separate = sum((r.size for r in requests), ZERO)
     figures = {"pool_bytes": str(total), "separate_bytes": str(separate)}
-    if _raises_peak(block, requests, sizes.of(total), sizes):
+    if _raises_peak(lifetimes, requests, sizes.of(total), sizes):
         remark("missed", "host-plan-memory", function, "a pool would raise the peak of live bytes", **figures)
         return
     pool = host.EmptyOp.of(TensorType.get((total,), _BYTE, None, HOST), location=function.location, kept=True)
@@ -170,9 +175,8 @@ def _plan_pool(function: host.FuncOp, requests: list[Request], ranges: Ranges, s
     remark("analysis", "host-plan-memory", function, f"tensors that share one pool: {len(requests)}", **figures)
 
 
-def _raises_peak(block: Block, requests: list[Request], pool: int, sizes: Sizes) -> bool:
+def _raises_peak(lifetimes: Lifetimes, requests: list[Request], pool: int, sizes: Sizes) -> bool:
     """Whether a pool takes, next to the tensors outside of it, more than all tensors do by themselves."""
-    lifetimes = Lifetimes(block)
     outside = LiveBytes(lifetimes, sizes, {r.op.out for r in requests})
     return pool + outside.peak > LiveBytes(lifetimes, sizes).peak + PAGE
 

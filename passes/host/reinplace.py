@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import host
 from ...dialects.aten.types import type_of
-from ...dialects.raw import operands_of
+from ...dialects.raw import operands_of, ops_of
 from ..analysis.kept import is_kept_value
 from ..analysis.lifetimes import Lifetimes, is_tensor
 from ..analysis.tensor_bytes import bytes_of
@@ -45,7 +45,7 @@ class HostReinplace(HostPass):
 
     def on_program(self, function: host.FuncOp) -> None:
         """Reinplace the calls of every host function."""
-        wrappers = [each for each in function.body.block.ops if is_wrapper(each)]
+        wrappers = [each for each in ops_of(function.body.block) if is_wrapper(each)]
         if wrappers:
             _Reinplacer(function.body.block).run(wrappers)
 

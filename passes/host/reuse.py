@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType, type_of
+from ...dialects.raw import maker_of, ops_of
 from ...dialects.sym import ZERO, SymAttr
 from ..analysis.aliasing import may_overwrite, merge_arguments
 from ..analysis.lifetimes import Lifetimes, is_used_by_call
@@ -57,7 +58,7 @@ class HostReuse(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Reuse memory in every host function."""
         _InPlace(op).run()
-        for function in op.body.block.ops:
+        for function in ops_of(op.body.block):
             if isinstance(function, host.FuncOp):
                 take_over(function, reusable)
 
@@ -67,12 +68,12 @@ def reusable(value: SSAValue) -> bool:
 
     A collective may still read what it was given when the call has returned.
     """
-    owner = value.owner
-    if isinstance(owner, Block) or not isinstance(value.type, TensorType) or is_used_by_call(value):
+    maker, kind = maker_of(value), value.type
+    if maker is None or not isinstance(kind, TensorType) or is_used_by_call(value):
         return False
-    if isinstance(owner, host.EmptyOp):
-        return not owner.pool
-    return (owner.name in FRESH or is_own_product(owner)) and is_dense(value.type)
+    if type(maker) is host.EmptyOp:
+        return not maker.pool
+    return (maker.name in FRESH or is_own_product(maker)) and is_dense(kind)
 
 
 def _whole(value: SSAValue) -> SSAValue | None:
@@ -106,7 +107,7 @@ class _InPlace:
             if isinstance(function, kernel.FuncOp):
                 self.kernels.append(function)
             elif isinstance(function, host.FuncOp):
-                for op in function.body.block.ops:
+                for op in ops_of(function.body.block):
                     if isinstance(op, host.LaunchOp):
                         self.launches.setdefault(op.kernel.root_reference.data, []).append(op)
 
@@ -185,10 +186,8 @@ class _InPlace:
             block.insert_op_before(view, launch)
             kept = view.out
         new.replace_all_uses_with(kept)
-        lifetimes = self.lifetimes.pop(block, None)
-        if kept is old and lifetimes is not None:
-            lifetimes.merge(new, old)
-            self.lifetimes[block] = lifetimes
+        if (lifetimes := self.lifetimes.get(block)) is not None:
+            lifetimes.merge(new, kept, launch)
         block.erase_op(owner)
         buffers = [old if buffer is kept else buffer for buffer in launch.buffers]
         del buffers[read]

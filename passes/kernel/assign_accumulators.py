@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.loop.body import yielded
+from ...dialects.raw import ops_of
 from ..analysis.loops import Loop, is_loop, loops_in
 from ..analysis.nests import element_bytes
 from ..counters import counter
@@ -68,7 +69,7 @@ def _assign(op: Loop, in_lanes: bool) -> None:
         if kernel.float_sums(op) and _is_long(op, step) and counter(KernelAssignAccumulators.name):
             op.properties["block"] = IntegerAttr(step * BLOCK_STEPS, i64)
     around = lanes_of(op) is not None
-    for inner in (each for region in op.regions for each in region.block.ops):
+    for inner in (each for region in op.regions for each in ops_of(region.block)):
         if is_loop(inner):
             _assign(inner, in_lanes or around)
 
@@ -119,7 +120,7 @@ def _is_long(op: kernel.ReduceOp, step: int) -> bool:
 
 
 def _has_loops(op: Operation) -> bool:
-    return any(is_loop(inner) for region in op.regions for block in region.blocks for inner in block.ops)
+    return any(is_loop(inner) for region in op.regions for block in region.blocks for inner in ops_of(block))
 
 
 def _trip(op: Loop) -> int | None:

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import kernel
 from ...dialects.loop import yielded
 from ...dialects.loop.monoids import MONOIDS
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, SymAttr, symbol
 from ...machines import CpuTarget
 from ...records import dataclass
@@ -69,7 +70,7 @@ def collapse_block(block: Block, short: int = 0, group: int = 0) -> None:
     short: longest inner axis whose outer one may stand in comparisons
     group: what the inner axis of a reduction is a multiple of where the outer one may be a quotient; 0: nowhere
     """
-    for op in list(block.ops):
+    for op in ops_of(block):
         if not isinstance(op, Loop) or is_pinned(op):
             continue
         for region in op.regions:

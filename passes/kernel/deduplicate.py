@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
+from ...dialects.raw import ops_of
 from ..common.locations import merged
 from ..counters import counter
 from .scheduled import for_host
@@ -59,7 +60,7 @@ def _redirect(module: ModuleOp, kernels: dict[str, SymbolRefAttr]) -> None:
     for function in module.body.block.ops:
         if not isinstance(function, host.FuncOp):
             continue
-        for op in function.body.block.ops:
+        for op in ops_of(function.body.block):
             if isinstance(op, host.LaunchOp):
                 target = kernels.get(op.kernel.root_reference.data)
                 if target is not None:

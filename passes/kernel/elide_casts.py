@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
+from ...dialects.raw import ops_in
 from ...dialects.scalar import CastOp, NarrowOp, WidenOp
 from ...records import dataclass
 from ..counters import counter
@@ -53,13 +54,13 @@ class KernelElideCasts(KernelPass):
 
 def elide_casts(function: kernel.FuncOp) -> None:
     """Elide casts in one kernel: locals first, which lets more casts meet."""
-    ops = list(function.walk())
+    ops = ops_in(function)
     if not any(isinstance(op, WidenOp) for op in ops):
         return
     for op in ops:
         if isinstance(op, kernel.LocalOp):
             _widen_local(op)
-    waiting = [op for op in function.walk() if isinstance(op, WidenOp)]
+    waiting = [op for op in ops_in(function) if isinstance(op, WidenOp)]
     while waiting:
         op = waiting.pop()
         _elide(op)

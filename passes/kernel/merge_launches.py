@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from ...dialects import host, kernel
 from ...dialects.aten.types import type_of
 from ...dialects.machine import targets_of
-from ...dialects.raw import ops_behind
+from ...dialects.raw import ops_behind, ops_of
 from ...dialects.sym import Expr
 from ...machines import GpuTarget, Target, in_host_memory
 from ...records import dataclass
@@ -161,7 +161,7 @@ class _Merger:
         block = function.body.block
         lifetimes = Lifetimes(block)
         sizes = Sizes.of_function(function)
-        kept = (value for op in block.ops if is_kept_call(op) for value in op.results)
+        kept = (value for op in ops_of(block) if is_kept_call(op) for value in op.results)
         self.kept = frozenset((*block.args, *kept)).difference(function.given_arguments)
         open_: list[_Bundle] = []
         near: list[_Bundle] = []

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
+from ...dialects.raw import ops_of
 from ...machines import CpuTarget, Target
 from ...records import dataclass
 from ..analysis.dependences import directions, same_iterations
@@ -95,13 +96,13 @@ class _Policy:
 
 def _merge_block(block: Block, names: set[str], policy: _Policy) -> bool:
     changed = False
-    ops = list(block.ops)
-    if sum(isinstance(op, Loop) for op in ops) > 1:
+    ops = ops_of(block)
+    if sum(map(is_loop, ops)) > 1:
         grouping = _Grouping(ops[:-1], policy)
         changed = grouping.merges
         if changed:
             _rebuild(block, grouping, names)
-    for op in block.ops:
+    for op in ops_of(block):
         for region in () if "pinned" in op.properties else op.regions:
             changed |= _merge_block(region.block, names, policy)
     return changed
@@ -224,7 +225,7 @@ class _Grouping:
     def _is_step(self, op: Operation) -> bool:
         """Whether a loop may be run step by step beside a scan."""
         bodies = [region.block for region in op.regions]
-        if any(is_loop(inner) for body in bodies for inner in body.ops):
+        if any(is_loop(inner) for body in bodies for inner in ops_of(body)):
             return False
         return isinstance(op, kernel.ScanOp) or work_of_block(bodies[0], Sizes()) <= self.policy.beside_scan
 
@@ -289,7 +290,7 @@ def _is_across(first: Operation, second: Operation) -> bool:
 
 def _ways(loop: Operation) -> dict[SSAValue, bool | None]:
     """For each buffer whether a loop walks along its rows (True) or loops inside of it do (False); None: both do."""
-    if not is_loop(loop) or not any(is_loop(op) for region in loop.regions for op in region.block.ops):
+    if not is_loop(loop) or not any(is_loop(op) for region in loop.regions for op in ops_of(region.block)):
         return {}
     ways: dict[SSAValue, bool | None] = {}
     for access in Nest.of(loop).accesses:

@@ -9,6 +9,7 @@ from xdsl.dialects.arith import CmpiOp
 from xdsl.ir import Block, Region
 
 from ...dialects import kernel
+from ...dialects.raw import ops_in
 from ...dialects.sym import ONE, ZERO, Atom, Expr, Ranges, as_expr, simplify, smax, smin, symbol
 from ...records import dataclass
 from ..analysis.loops import Loop, fresh_axis, kernel_names, loops_in, nested_axes
@@ -79,7 +80,7 @@ def _rows_of(loop: kernel.ForOp) -> _Rows | None:
     if loop.mapping.data not in ("serial", "parallel") or not any(_is_lanes(each) for each in inner):
         return None
     axis, found = loop.axis.data, list[Expr]()
-    for count, op in enumerate(loop.walk()):
+    for count, op in enumerate(ops_in(loop)):
         if count > MOST_OPS:
             return None
         difference = difference_of(op)

@@ -6,6 +6,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import MONOIDS, yielded
+from ...dialects.raw import ops_of
 from ..counters import counter
 
 #: monoid -> what computes its first result alone
@@ -15,10 +16,10 @@ _FIRST_ALONE = {"argmax": "max", "argmin": "min"}
 def prune_reductions(block: Block) -> bool:
     """Remove combiners and indices of extrema whose results nothing uses. Returns whether there were any."""
     changed = False
-    for op in list(block.ops):
+    for op in ops_of(block):
         if isinstance(op, kernel.ReduceOp) and op.combine is None:
             changed |= _prune(block, op)
-    for op in block.ops:
+    for op in ops_of(block):
         for region in op.regions:
             changed |= prune_reductions(region.block)
     return changed

@@ -7,6 +7,7 @@ from math import log2
 from xdsl.ir import Block
 
 from ...dialects import kernel
+from ...dialects.raw import ops_of
 from ...dialects.sym import ZERO
 from ..analysis.loops import Loop
 from ..analysis.nests import Access, Nest
@@ -49,7 +50,7 @@ class KernelReorder(KernelPass):
 
 def reorder_block(block: Block, sizes: Sizes) -> None:
     """Reorder the nests of a block, outer ones first."""
-    for op in list(block.ops):
+    for op in ops_of(block):
         if not isinstance(op, Loop) or is_pinned(op):
             continue
         chain: list[Loop] = [op]

@@ -9,9 +9,10 @@ from xdsl.ir import Operation
 
 from ...dialects import kernel
 from ...dialects.machine import targets_of
+from ...dialects.raw import ops_in
 from ...machines import CpuTarget, Family, GpuTarget, Target, target_named
 from ..analysis.launches import cpu_kernels
-from ..analysis.loops import Loop
+from ..analysis.loops import is_loop
 from .pinned import has_pinned
 
 
@@ -39,8 +40,7 @@ def untiled(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, Target]]:
 
 def is_mapped(function: Operation) -> bool:
     """Whether a kernel has a loop that is not serial: it has been through `kernel-map`."""
-    loops = (op for op in function.walk() if isinstance(op, Loop))
-    return any(op.mapping.data != "serial" for op in loops)
+    return any(op.mapping.data != "serial" for op in ops_in(function) if is_loop(op))
 
 
 def untiled_for_gpu(module: ModuleOp) -> Iterator[tuple[kernel.FuncOp, GpuTarget]]:

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.effects import is_pure
+from ...dialects.raw import ops_in, ops_of
 from ..analysis.effects import written_buffers
 from ..counters import counter
 
@@ -42,7 +43,7 @@ class BlockSimplifier:
         """Simplify a block and the blocks nested in it, knowing ops and stores that surround it."""
         known = dict(outer) if outer else {}
         stored: Stored = dict(before) if before else {}
-        for op in list(block.ops):
+        for op in ops_of(block):
             if op.regions:
                 _forget(stored, op)
                 for region in op.regions:
@@ -86,8 +87,8 @@ def _note_store(stored: Stored, op: kernel.StoreOp) -> None:
 
 def _forget(stored: Stored, op: Operation) -> None:
     """A nested loop may write what was remembered, in this iteration or the one before."""
-    for inner in op.walk():
-        if isinstance(inner, kernel.StoreOp):
+    for inner in ops_in(op):
+        if type(inner) is kernel.StoreOp:
             stored.pop(inner.buffer, None)
 
 
@@ -107,7 +108,7 @@ def remove_dead(block: Block) -> bool:
 
 def _sweep(block: Block) -> bool:
     removed = False
-    for op in reversed(list(block.ops)):
+    for op in reversed(ops_of(block)):
         for region in op.regions:
             removed |= _sweep(region.block)
         if isinstance(op, kernel.LocalOp):
@@ -128,7 +129,7 @@ def _is_dead(op: Operation) -> bool:
 
 
 def _is_effect_free(op: Operation) -> bool:
-    return not any(isinstance(inner, kernel.StoreOp | kernel.AssertOp) for inner in op.walk())
+    return not any(isinstance(inner, kernel.StoreOp | kernel.AssertOp) for inner in ops_in(op))
 
 
 def _remove_unread_local(block: Block, op: kernel.LocalOp) -> bool:

@@ -30,10 +30,11 @@ def perfect_chain(op: kernel.ForOp) -> list[kernel.ForOp]:
     """`op` and the `for` loops that are nested in it with nothing beside them, outermost first."""
     chain = [op]
     while True:
-        ops = list(chain[-1].body.block.ops)
-        if len(ops) != 2 or not isinstance(ops[0], kernel.ForOp):
+        body = chain[-1].body.block
+        inner = body.first_op
+        if not isinstance(inner, kernel.ForOp) or inner.next_op is not body.last_op:
             return chain
-        chain.append(ops[0])
+        chain.append(inner)
 
 
 def reduction_chain(op: kernel.ReduceOp) -> list[kernel.ReduceOp]:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import kernel
+from ...dialects.raw import ops_of
 from ...dialects.sym import Expr, MapAttr, SymAttr, symbol
 from ..analysis.loops import Loop
 
@@ -49,7 +50,7 @@ class _Numbering:
         return type_.element, self._expr(type_.extent), type_.local
 
     def block(self, block: Block) -> Key:
-        return tuple(self._op(op) for op in block.ops)
+        return tuple(self._op(op) for op in ops_of(block))
 
     def _op(self, op: Operation) -> Key:
         if type(op) in _LOOPS:

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import scalar
 from ...dialects.loop import AssertOp, IndexOp, LoadOp, ReduceOp, YieldOp
+from ...dialects.raw import op_behind, operands_of
 from ...dialects.sym import AxesAttr
 from ...machines.costs import cost_of
 from ...records import dataclass
@@ -88,18 +89,18 @@ class _Counter:
                     cost.still += cost_of(op.name).weight
             if not inside and self.is_still(op):
                 self.still.update(op.results)
-            op = op.next_op
+            op = op_behind(op)
 
     def is_still(self, op: Operation) -> bool:
         """Whether an op outside of reductions gives one value for all of the last axis."""
-        if self.last is None or op.regions or not all(value in self.still for value in _scalars(op)):
+        if self.last is None or op.regions or not self.still.issuperset(_scalars(op)):
             return False
         return self.last not in _symbols(op)
 
 
 def _scalars(op: Operation) -> Sequence[SSAValue]:
     """The operands that are scalars of the body."""
-    return tuple(op.operands)[1:] if type(op) is LoadOp else op.operands
+    return operands_of(op)[1:] if type(op) is LoadOp else operands_of(op)
 
 
 def _symbols(op: Operation) -> frozenset[str]:

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScanOp, yielded
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, AxesAttr, Expr
 from ...records import dataclass
 from ..analysis.tensor_bytes import is_dense
@@ -99,7 +100,7 @@ def _column_major(value: SSAValue) -> TensorType | None:
 
 def _is_product(nest: GenerateOp) -> bool:
     """Whether a nest sums products of what it loads, and does nothing else."""
-    sums = [op for op in nest.body.block.ops if type(op) is ReduceOp]
+    sums = [op for op in ops_of(nest.body.block) if type(op) is ReduceOp]
     if len(sums) != 1 or [c.data for c in sums[0].combiners] != ["sum"]:
         return False
     summed = yielded(sums[0].body)[0].owner

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import AssertOp, GenerateOp, LoadOp, ReduceOp, ScatterOp, ViewOp, YieldOp, yielded
+from ...dialects.raw import ops_of
 from ...dialects.sym import AxesAttr, Expr, MapAttr
 from ...records import dataclass
 from ..analysis.memory import Mutations
@@ -100,7 +101,7 @@ def _is_of_attention(nest: GenerateOp) -> bool:
 
 def _is_product(nest: GenerateOp) -> bool:
     """Whether a nest is one sum of products of a short depth, and what is done with each element by itself."""
-    inner = [op for op in nest.body.block.ops if op.regions]
+    inner = [op for op in ops_of(nest.body.block) if op.regions]
     if len(inner) != 1 or len(nest.results) != 1 or len(cast(TensorType, nest.results[0].type).shape) < 2:
         return False
     (total,) = inner

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, YieldOp, yielded
+from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, ZERO, MapAttr, symbol
 from ...records import dataclass
 from ..analysis.sizes import Sizes
@@ -81,7 +82,7 @@ class ExpandMoments(LoopPass):
 
 def _moments(nest: GenerateOp) -> tuple[ReduceOp, arith.DivfOp] | None:
     """The reduction of a sum and of moments in a nest, and the mean that is made of the sum."""
-    for reduce in nest.body.block.ops:
+    for reduce in ops_of(nest.body.block):
         if type(reduce) is ReduceOp and [each.data for each in reduce.combiners] == ["sum", "welford"]:
             means = (use.operation for use in reduce.results[0].uses)
             return reduce, next(op for op in means if type(op) is arith.DivfOp)

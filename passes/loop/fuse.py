@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import GenerateOp, ReduceOp
 from ...dialects.machine import TargetsAttr, targets_of
+from ...dialects.raw import ops_of
 from ...machines import Target
 from ...records import dataclass
 from ..analysis.functions import symbol_ranges
@@ -289,11 +290,11 @@ def _has_its_statistics(left: Group, right: Group) -> bool:
 
 def _read_by_products(op: ReduceOp) -> set[SSAValue]:
     """What products in the body of a reduction read."""
-    return {load.operands[0] for inner in op.body.block.ops if type(inner) is ReduceOp for load in loads_in(inner)}
+    return {load.operands[0] for inner in ops_of(op.body.block) if type(inner) is ReduceOp for load in loads_in(inner)}
 
 
 def _reductions(nest: Operation) -> list[ReduceOp]:
-    return [op for op in nest.regions[0].block.ops if type(op) is ReduceOp]
+    return [op for op in ops_of(nest.regions[0].block) if type(op) is ReduceOp]
 
 
 def _combines(op: ReduceOp, monoid: str) -> bool:

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import EmptyOp, GenerateOp, IndexOp, LoadOp, ReduceOp, ScatterOp, YieldOp, yielded
+from ...dialects.raw import ops_of
 from ...dialects.sym import AxesAttr, Expr, MapAttr, SymAttr, ceildiv, const, smin, symbol
 from ...machines import GpuTarget
 from ...records import dataclass
@@ -80,7 +81,7 @@ class SplitReductions(LoopPass):
 
     def visit(self, nest: GenerateOp, estimates: Sizes) -> None:
         """Split what is worth it at the top of a nest's body."""
-        for reduce in [op for op in nest.body.block.ops if type(op) is ReduceOp]:
+        for reduce in [op for op in ops_of(nest.body.block) if type(op) is ReduceOp]:
             length = estimates.product(reduce.axes.sizes)
             beside = self.parts_beside_rows(nest, reduce, length, estimates)
             parts = beside or rows_of_programs(nest, reduce, estimates)

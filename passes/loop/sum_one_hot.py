@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import AssertOp, GenerateOp, IndexOp, LoadOp, ReduceOp, YieldOp, yielded
+from ...dialects.raw import ops_of
 from ...dialects.scalar import INSERTED_CONVERSIONS, number_of
 from ...dialects.sym import AxesAttr, Expr, SymAttr, symbol
 from ...records import dataclass
@@ -58,7 +59,7 @@ class SumOneHot(LoopPass):
         for nest in block.ops:
             if type(nest) is not GenerateOp:
                 continue
-            for reduce in [inner for inner in nest.body.block.ops if type(inner) is ReduceOp]:
+            for reduce in [inner for inner in ops_of(nest.body.block) if type(inner) is ReduceOp]:
                 mutations = mutations or Mutations(block)
                 _visit(nest, reduce, mutations)
 

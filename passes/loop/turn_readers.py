@@ -7,6 +7,7 @@ from xdsl.ir import Block, OpResult, Region
 
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import EmptyOp, GenerateOp, LoadOp, ScanOp, ScatterOp
+from ...dialects.raw import ops_of
 from ...dialects.sym import Expr, MapAttr, symbol
 from ..counters import counter
 from ..function_pass import LoopPass
@@ -46,9 +47,9 @@ class TurnReaders(LoopPass):
 
 def turned_axes(nest: GenerateOp) -> dict[str, Expr]:
     """The axes along which a nest reads a scan backwards, with the places that it reads; none where it may not turn."""
-    if len(nest.results) != 1 or any(op.regions for op in nest.body.block.ops):
+    if len(nest.results) != 1 or any(op.regions for op in ops_of(nest.body.block)):
         return {}
-    loads = [op for op in nest.body.block.ops if type(op) is LoadOp]
+    loads = [op for op in ops_of(nest.body.block) if type(op) is LoadOp]
     scanned = [op for op in loads if isinstance(op.source, OpResult) and type(op.source.owner) is ScanOp]
     found: dict[str, Expr] = {}
     for load in scanned:

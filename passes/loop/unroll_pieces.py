@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.loop import AssertOp, IndexOp, ReduceOp, YieldOp, yielded
+from ...dialects.raw import ops_in
 from ...dialects.sym import AxesAttr, Expr, Ranges, SymAttr, bounds, const, symbol
 from ...records import dataclass
 from ..analysis.functions import symbol_ranges
@@ -90,7 +91,7 @@ class UnrollPieces(LoopPass):
 
 
 def _reduces_in(op: Operation) -> Iterator[ReduceOp]:
-    for inner in op.walk():
+    for inner in ops_in(op):
         if type(inner) is ReduceOp:
             yield inner
 

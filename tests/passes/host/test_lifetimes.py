@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Block, Operation
+
 from inductile.dialects import host
+from inductile.dialects.aten.types import type_of
 from inductile.dialects.context import new_context
 from inductile.dialects.raw import ops_of
 from inductile.dialects.reading import Reader
+from inductile.dialects.sym import SymAttr
 from inductile.passes.analysis.lifetimes import Lifetimes
 
 _TEXT = """
@@ -34,20 +40,52 @@ host.func @f(%a: !aten.tensor<8xf32>) -> (!aten.tensor<8xf32>) symbols [] {
 """
 
 
-def test_merged_lifetimes_are_those_found_anew() -> None:
+def _host_block() -> Block:
     module = Reader(new_context(), _TEXT).parse_module()
-    block = next(op for op in module.ops if isinstance(op, host.FuncOp)).body.block
+    return next(op for op in module.ops if isinstance(op, host.FuncOp)).body.block
+
+
+def test_merged_lifetimes_are_those_found_anew() -> None:
+    block = _host_block()
     ops = ops_of(block)
     old, fresh = ops[3].results[0], ops[4].results[0]
     kept = Lifetimes(block)
     assert kept.roots(ops[6].results[0]) == {fresh}
-    kept.merge(fresh, old)
+    kept.merge(fresh, old, ops[5])
     fresh.replace_all_uses_with(old)
     block.erase_op(ops[4])
+    _assert_as_anew(kept, block, ops)
+    assert kept.roots(ops[6].results[0]) == {ops[0].results[0]}
+
+
+def test_so_are_those_of_memory_that_is_viewed_from_then_on() -> None:
+    """A launch writes over %c, whose result others read through a new view of it."""
+    block = _host_block()
+    ops = ops_of(block)
+    old, fresh, launch = ops[4].results[0], ops[7].results[0], ops[8]
+    kept = Lifetimes(block)
+    view = host.ViewOp.of(old, SymAttr.of(0), type_of(fresh), launch.location)
+    block.insert_op_before(view, launch)
+    fresh.replace_all_uses_with(view.out)
+    kept.merge(fresh, view.out, launch)
+    block.erase_op(ops[7])
+    launch.operands = (ops[6].results[0],)
+    _assert_as_anew(kept, block, [view if op is launch else op for op in ops], also={view: launch})
+    assert kept.roots(view.out) == {old}
+
+
+def _assert_as_anew(
+    kept: Lifetimes, block: Block, ops: Sequence[Operation], also: Mapping[Operation, Operation] = {}
+) -> None:
+    """`ops` are those at the positions of `kept`; an op of `also` counts as the one that it stands in front of."""
     anew, left = Lifetimes(block), ops_of(block)
-    assert kept.values == anew.values
-    assert {value: ops[last] for value, last in kept.last.items()} == {v: left[last] for v, last in anew.last.items()}
+
+    def at(op: Operation) -> Operation:
+        return next((made for made, user in also.items() if user is op), op)
+
+    assert sorted(map(id, kept.values)) == sorted(map(id, anew.values))
+    found = {value: ops[last] for value, last in kept.last.items()}
+    assert found == {value: at(left[last]) for value, last in anew.last.items()}
     for value in anew.values:
         assert kept.roots(value) == anew.roots(value)
         assert kept.escapes(value) == anew.escapes(value)
-    assert kept.roots(ops[6].results[0]) == {ops[0].results[0]}

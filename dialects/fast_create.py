@@ -1,6 +1,6 @@
 """Making ops at a quarter of the cost of `Operation.create`.
 
-A graph of a thousand ATen ops becomes some ten thousand ops, and making them is most of the work of the lowering.
+A graph of a thousand ATen ops becomes some ten thousand ops, and making them is much of the work of a compile.
 `Operation.create` goes through a setter for operands and successors, looks up default properties in the op's
 definition, and checks names; this does the same assignments directly. It knows fields of xDSL's `Operation` that are
 private, which the pinned version of xDSL and a test against `Operation.create` make safe.

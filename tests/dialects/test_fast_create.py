@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation, Region
 
 from inductile.dialects import loop
 from inductile.dialects.aten import TensorType
+from inductile.dialects.fast_create import create
 from inductile.dialects.sym import AxesAttr, const
-from inductile.lowering.aten_to_loop.fast_create import create
 
 HERE = FileLineColLoc(StringAttr("model.py"), IntAttr(3), IntAttr(1))
 
