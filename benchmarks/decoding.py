@@ -1,4 +1,4 @@
-"""Tokens of a Llama-like model with weights of 16, 8 and 4 bits: `python benchmarks/decoding.py --size 0.3b`.
+"""Tokens of a Llama-like model with weights of 32, 16, 8 and 4 bits: `python benchmarks/decoding.py --size 0.3b`.
 
 A step of one token at position 200 of a static cache of 256. Weights are random, made as they are stored, so that no
 float model is ever in memory. Each line: the least milliseconds of a step (CPU time with `--cpu-time`), backends in
@@ -45,18 +45,25 @@ GROUP = 128
 CACHE, POSITION = 256, 200
 
 
-class Float16Linear(nn.Module):
-    """Weights of 16 bits."""
+class FloatLinear(nn.Module):
+    """Weights of floats, and what else the model holds of the same."""
 
     weight: Tensor
+    element = torch.float32
 
     def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
-        self.register_buffer("weight", torch.randn(rows, columns, dtype=torch.bfloat16) / columns**0.5)
+        self.register_buffer("weight", torch.randn(rows, columns, dtype=self.element) / columns**0.5)
 
     def forward(self, x: Tensor) -> Tensor:
         """x @ weight.T"""
         return nn.functional.linear(x, self.weight)
+
+
+class Float16Linear(FloatLinear):
+    """Weights of 16 bits."""
+
+    element = torch.bfloat16
 
 
 class Int8Linear(nn.Module):
@@ -119,6 +126,7 @@ class PackedInt4Linear(nn.Module):
 
 
 KINDS: dict[str, type[nn.Module]] = {
+    "f32": FloatLinear,
     "bf16": Float16Linear,
     "int8": Int8Linear,
     "int4": Int4Linear,
@@ -190,13 +198,14 @@ class Llama(nn.Module):
         self.register_buffer("tokens", torch.randn(shape.vocabulary, shape.width, dtype=torch.bfloat16))
         self.layers = nn.ModuleList(Layer(shape, linear) for _ in range(shape.layers))
         self.norm, self.head = Norm(shape.width), linear(shape.width, shape.vocabulary)
+        self.to(getattr(linear, "element", torch.bfloat16))
 
     def forward(self, token: Tensor, position: Tensor) -> Tensor:
         """Logits of the next token."""
         head = self.shape.head
         rates = 10000 ** -(torch.arange(0, head, 2, device=token.device) / head)
         angles = (position[:, None] * rates).repeat(1, 2)
-        turns = angles.cos().bfloat16(), angles.sin().bfloat16()
+        turns = angles.cos().to(self.tokens.dtype), angles.sin().to(self.tokens.dtype)
         mask = (torch.arange(CACHE, device=token.device) <= position)[None, None, None]
         x = self.tokens[token]
         for layer in self.layers:
@@ -315,7 +324,7 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", choices=SHAPES, default="0.3b")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[kind for kind in KINDS if kind != "f32"])
     parser.add_argument("--backends", nargs="+", default=["eager", "inductor", "inductile"])
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--device", default="cpu")
