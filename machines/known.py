@@ -30,6 +30,11 @@ _CPP = CpuTarget(
     # bfloat16, 1 row 7.8, 4.0; 4 7.8, 14. With scales and zeros of groups: float32, 1 row 3.8, 0.7; 4 21, 1.8;
     # 8 20, 17; 16 23, 38; bfloat16, 1 row 7.4, 1.7; 4 5.7, 16
     dequantised_rows=MappingProxyType({8: (4, 4), 16: (1, 1), 32: (8, 4)}),
+    # milliseconds of one row by a linear layer of bfloat16, oneDNN, the same with a packed weight, and nests, inner x
+    # columns: 1024x1536 0.23, 0.20, 0.21; 2816x1024 0.43, 0.71, 0.34; 1024x32000 7.9, 5.9, 4.3; 4096x8192 7.3, 5.9,
+    # 4.5; 1000x4001 0.62, 0.91, 0.50. Two rows by 1024x5632 1.6, 1.5, 1.5. float16 4096x8192 4.1, 4.1, 6.1: a
+    # conversion takes longer
+    row_sums=MappingProxyType({"bf16": RowSums(1, "one vector by 7 weights, one core of an EPYC with AVX-512")}),
 )
 
 #: the library's products and attention as measured on an H200 with torch 2.11 and CUDA 13.0
@@ -62,8 +67,9 @@ _PRODUCTS_OF_HOPPER = {
 #: 2048x32000 34.8, 36.1; four 6.1, 5.8; 13.3, 21.5; 66.2, 148.
 #: Attention of one query, 32 heads of 64, 4 of keys, 1024 keys: cuDNN 6.0, nests 9.9; so no `queries`.
 _ROW_SUMS_OF_HOPPER = {
-    16: RowSums(1, "one vector by 19 weights", short=1024, most_short=16384, shared=16),
-    32: RowSums(4, "one and four vectors by 7 weights", short=1024, most_short=16384),
+    "bf16": RowSums(1, "one vector by 19 weights", short=1024, most_short=16384, shared=16),
+    "f16": RowSums(1, "one vector by 19 weights", short=1024, most_short=16384, shared=16),
+    "f32": RowSums(4, "one and four vectors by 7 weights", short=1024, most_short=16384),
 }
 #: microseconds on an H200 with torch 2.11 and Triton 3.6, replays of a CUDA graph over weights that no cache holds, of
 #: products of bfloat16 with weights of 8 bits, written by hand. 16 vectors on matrix units, 4096x4096 and 4096x11008,
@@ -104,6 +110,7 @@ KNOWN: tuple[Target, ...] = (
         cores=1,
         vector_bytes=0,
         intrinsics=(),
+        row_sums=MappingProxyType({}),
     ),
     GpuTarget(
         "cuda:75",

@@ -33,6 +33,7 @@ class Description:
                         meanwhile
     function_bytes:     the same for a function such as exp
     converts_float8:    whether its kernels convert floats of 8 bits, e4m3fn and e5m2, to other numbers and back
+    row_sums:           an element -> which products are faster as sums over rows than by the library, measured
     """
 
     name: str
@@ -45,6 +46,7 @@ class Description:
     instruction_bytes: float = 0.125
     function_bytes: float = 0.5
     converts_float8: bool = False
+    row_sums: Mapping[str, RowSums] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @property
     def device(self) -> str:
@@ -125,7 +127,6 @@ class GpuTarget(Description):
                    the "sum" and the "extremum" of floats
     products:      bits of an element, or `TF32` -> measured rates of the library's matrix products
     attention:     bits of an element -> operations in a nanosecond of the library's attention, measured
-    row_sums:      bits of an element -> which products are faster as sums over rows than by the library, measured
     dequantised:   bits of an element -> which products with a matrix that is made of less memory are, measured
     integer_nests: whether products of integers of 8 bits are faster as nests than by the library, measured
     nests:         products and attention on matrix units beside the library, measured
@@ -150,7 +151,6 @@ class GpuTarget(Description):
     atomics: Mapping[str, int] = field(default_factory=lambda: _ATOMICS, repr=False)
     products: Mapping[int, ProductRates] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     attention: Mapping[int, float] = field(default_factory=lambda: _NONE, repr=False)
-    row_sums: Mapping[int, RowSums] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     dequantised: Mapping[int, FewRows] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     integer_nests: bool = False
     nests: tuple[MeasuredNest, ...] = field(default=(), repr=False)

@@ -39,7 +39,7 @@ _INTEGERS = "aten._int_mm"
 _SCALED = "aten._scaled_mm"
 #: types that matrix units multiply, float32 by ordinary instructions where it is read as it is
 _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
-_BITS = {BFloat16Type: 16, Float16Type: 16, Float32Type: 32, Float64Type: 64}
+_FLOATS = (*_OF_UNITS, Float64Type)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ExpandProducts(ProductPass):
     precondition:  none; before `graph-pad-products`, which changes operands for the library
     guarantee:     the same values but for the order of sums: products are exact and summed in the type of computation,
                    float32 for 16 bits, and rounded once, with what is added. A product is marked as a nest if one of
-                   its operands has few vectors, as many as the target's description says (`GpuTarget.row_sums`), and
+                   its operands has few vectors, as many as the target's description says (`Target.row_sums`), and
                    the other one, which is the larger, is a matrix whose elements lie side by side along the depth, as
                    the weight of a linear layer: then it is a sum of rows, which reads each row once. What lies side by
                    side along the result is left to the library, as is everything on a target without such a number, or
@@ -96,10 +96,11 @@ class ExpandProducts(ProductPass):
             return
         if self.loop_products and self._mark_for_units(op, ranges):
             return
-        known = target.row_sums if isinstance(target, GpuTarget) and self.row_products else {}
-        bits = _BITS.get(type(type_of(op.results[0]).element), 0)
-        limits = RowSums(self.vectors, "the option", self.vectors) if self.vectors else known.get(bits)
-        if bits and limits is not None and (self.row_products or self.loop_products):
+        element = type_of(op.results[0]).element
+        known = target.row_sums if self.row_products else {}
+        limits = RowSums(self.vectors, "the option", self.vectors) if self.vectors else known.get(str(element))
+        is_float = isinstance(element, _FLOATS)
+        if is_float and limits is not None and (self.row_products or self.loop_products):
             self._mark_for_rows(op, limits, ranges)
 
     def _mark_for_units(self, op: AtenOp, ranges: Ranges) -> bool:

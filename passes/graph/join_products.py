@@ -96,7 +96,11 @@ class JoinProducts(AtenPass):
         is_packed = target.family.library.has_onednn and element in self.packed_weights.split(",")
         if not is_packed or (element == "f32" and self.products != ONEDNN):
             return "no rates of its products are known"
-        if estimates.of(type_of(members[0].operands[-2]).shape[0]) > _FEW_ROWS:
+        left, right = map(type_of, members[0].operands[-2:])
+        rows, sums = estimates.of(left.shape[0]), target.row_sums.get(element)
+        if sums is not None and rows <= sums.vectors and right.strides[0] is ONE:
+            return "nests read the rows of each"
+        if rows > _FEW_ROWS:
             return "a call more is nothing beside so many rows"
         return "they are small" if any(is_small_product(op, estimates) for op in members) else None
 

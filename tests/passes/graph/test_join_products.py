@@ -89,7 +89,7 @@ class Gates(nn.Module):
 
 
 @pytest.mark.skipif("bf16" not in packed_elements(), reason="needs a processor with instructions for bfloat16")
-@pytest.mark.parametrize(("rows", "calls"), [(1, 1), (8, 1), (200, 2)])
+@pytest.mark.parametrize(("rows", "calls"), [(1, 0), (2, 1), (8, 1), (200, 2)])
 def test_products_of_few_rows_are_joined_on_a_cpu(rows: int, calls: int) -> None:
     torch.manual_seed(0)
     model = Gates(256).eval()
@@ -99,7 +99,7 @@ def test_products_of_few_rows_are_joined_on_a_cpu(rows: int, calls: int) -> None
         model.bfloat16()
         explained = inductile.explain(model, options={"freezing": True})(x)
         (report,) = explained.reports
-        assert report.aten_calls["inductile::packed_product"] == calls
+        assert report.aten_calls.get("inductile::packed_product", 0) == calls
         found, eager = ((y.float() - wanted).norm() for y in (explained.result, model(x)))
         assert found <= 2 * eager
         never = inductile.explain(model, options={"freezing": True, "packed_weights": "never"})(x)

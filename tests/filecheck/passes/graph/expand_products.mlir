@@ -1,6 +1,6 @@
 // RUN: inductile-opt %s --target cuda:90 -p graph-expand-products | filecheck %s
 // RUN: inductile-opt %s --target cuda:90 -p graph-expand-products --remarks 2>&1 | filecheck %s --check-prefix=REMARK
-// RUN: inductile-opt %s --target cpp -p graph-expand-products | filecheck %s --check-prefix=OFF
+// RUN: inductile-opt %s --target c -p graph-expand-products | filecheck %s --check-prefix=OFF
 // RUN: inductile-opt %s --target cuda:90 -p 'graph-expand-products{row-products=false choices=none}' | filecheck %s --check-prefix=OFF
 // RUN: inductile-opt %s --target hip:gfx942 -p graph-expand-products | filecheck %s --check-prefix=OFF
 // RUN: inductile-opt %s --target cuda:103 -p graph-expand-products | filecheck %s --check-prefix=OFF
