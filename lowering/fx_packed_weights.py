@@ -4,10 +4,12 @@
     packed_filter(weight, ...)      the weight of a convolution, for images of about a size
     packed_product(x, matrix, bias)
     packed_convolution(x, weight, bias, ..., activation, other)    other is added in front of the activation
+    mkl_matrix(matrix, rows)        the same as `packed_matrix` for MKL and just so many rows, of float32
+    mkl_product(x, packed, matrix, bias)
 
 As operators they mean a copy, and what ATen computes of it: so the interpreter runs them. At their places in a program
 (`placed_function`) the copy is in oneDNN's own layout, a tensor without strides, which only the products there read; a
-kept function makes it once. Uses the private ops `mkldnn::*` of torch builds with oneDNN.
+kept function makes it once. Uses the private ops `mkldnn::*` of torch builds with oneDNN, and `mkl::*`.
 """
 
 from __future__ import annotations
@@ -18,26 +20,34 @@ from typing import Any
 
 import torch
 
+MKL = "mkl"
+"""Stands among the elements where MKL arranges matrices of float32."""
 _NAMESPACE = "inductile"
 _LIBRARY = torch.library.Library(_NAMESPACE, "FRAGMENT")
 _WINDOW = "int[] stride, int[] padding, int[] dilation, int groups"
 _LIBRARY.define("packed_matrix(Tensor matrix, int rows) -> Tensor")
 _LIBRARY.define(f"packed_filter(Tensor weight, {_WINDOW}, int[] size) -> Tensor")
 _LIBRARY.define("packed_product(Tensor x, Tensor matrix, Tensor? bias) -> Tensor")
+_LIBRARY.define("mkl_matrix(Tensor matrix, int rows) -> Tensor")
+_LIBRARY.define("mkl_product(Tensor x, Tensor packed, Tensor matrix, Tensor? bias) -> Tensor")
 _AND_THEN = "str activation, Tensor? other"
 _LIBRARY.define(f"packed_convolution(Tensor x, Tensor weight, Tensor? bias, {_WINDOW}, {_AND_THEN}) -> Tensor")
 
 
 @cache
 def packed_elements() -> tuple[str, ...]:
-    """The elements of weights that oneDNN can arrange on this machine, by their names in the IR."""
+    """The elements of weights that oneDNN can arrange on this machine, by their names in the IR, and MKL if it can."""
     names = ("_linear_pointwise", "_reorder_linear_weight", "_convolution_pointwise", "_reorder_convolution_weight")
     known = all(torch._C._jit_get_schemas_for_operator(f"mkldnn::{name}") for name in names)
     if not known or not torch.backends.mkldnn.is_available():
         return ()
     ops = torch.ops.mkldnn
     supported = {"f32": lambda: True, "bf16": ops._is_mkldnn_bf16_supported, "f16": ops._is_mkldnn_fp16_supported}
-    return tuple(name for name, ask in supported.items() if ask())
+    found = [name for name, ask in supported.items() if ask()]
+    packs = all(
+        torch._C._jit_get_schemas_for_operator(f"mkl::{n}") for n in ("_mkl_linear", "_mkl_reorder_linear_weight")
+    )
+    return (*found, MKL) if packs and torch.backends.mkl.is_available() else tuple(found)
 
 
 _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -58,6 +68,12 @@ def _filter(weight: torch.Tensor, *window: Any) -> torch.Tensor:
 
 def _product(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     return torch.mm(x, matrix) if bias is None else torch.addmm(bias, x, matrix)
+
+
+def _mkl_product(
+    x: torch.Tensor, packed: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    return _product(x, matrix, bias)
 
 
 def _convolution(
@@ -97,6 +113,18 @@ def multiply_packed(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | 
     return _entry("_linear_pointwise", "default")(x, matrix, bias, "none", [], "")
 
 
+def pack_for_mkl(matrix: torch.Tensor, rows: int) -> torch.Tensor:
+    """The right operand of a product as MKL reads it for so many rows."""
+    return torch.ops.mkl._mkl_reorder_linear_weight.default(matrix.t(), rows)
+
+
+def multiply_by_mkl(
+    x: torch.Tensor, packed: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """A product with what `pack_for_mkl` made of a matrix, bit for bit ATen's."""
+    return torch.ops.mkl._mkl_linear.default(x, packed, matrix.t(), bias, x.shape[0])
+
+
 def convolve_packed(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], groups: int, activation: str = "none", other: torch.Tensor | None = None,
@@ -110,6 +138,12 @@ def convolve_packed(
     return call(x, other, weight, bias, *window, "add", 1.0, unary, [], "")
 
 
+def _fake_mkl_product(
+    x: torch.Tensor, packed: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    return _fake_product(x, matrix, bias)
+
+
 def _fake_product(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     return x.new_empty((x.shape[0], matrix.shape[1]))
 
@@ -119,6 +153,8 @@ for _name, _function, _fake in (
     ("packed_filter", _filter, _filter),
     ("packed_product", _product, _fake_product),
     ("packed_convolution", _convolution, _convolution),
+    ("mkl_matrix", _matrix, _matrix),
+    ("mkl_product", _mkl_product, _fake_mkl_product),
 ):
     _LIBRARY.impl(_name, _function, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{_NAMESPACE}::{_name}", _fake, lib=_LIBRARY)
@@ -128,6 +164,8 @@ _PLACED: dict[str, Callable[..., torch.Tensor]] = {
     "inductile::packed_filter": pack_filter,
     "inductile::packed_product": multiply_packed,
     "inductile::packed_convolution": convolve_packed,
+    "inductile::mkl_matrix": pack_for_mkl,
+    "inductile::mkl_product": multiply_by_mkl,
 }
 
 

@@ -16,7 +16,7 @@ from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments
 from ..analysis.memory import Mutations
-from ..analysis.packing import ELEMENTS, is_packable, is_small_product, move_to_kept, packed_product
+from ..analysis.packing import ELEMENTS, MKL, is_packable, is_small_product, move_to_kept, packed_product
 from ..analysis.sizes import Sizes
 from ..common.copies import copy_op
 from ..common.implementations import BLAS, IMPLEMENTATION, ONEDNN
@@ -27,7 +27,7 @@ from ..remarks import remark
 
 @dataclass(frozen=True)
 class PackProducts(AtenPass):
-    """Let oneDNN arrange the frozen right operands of products on the CPU once, in its own layout.
+    """Let oneDNN, or MKL, arrange the frozen right operands of products on the CPU once, in its own layout.
 
     level:         aten
     precondition:  behind `graph-hoist-weights`; in front of `graph-outline-repeats`, whose functions get the packed
@@ -36,8 +36,10 @@ class PackProducts(AtenPass):
                    frozen argument, a kept value, or a view of one becomes a call that reads what the kept function
                    packs.
 
-    packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"
-    products:       who multiplies float32 matrices; these stay as they are where it is not oneDNN
+    packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"; with "mkl"
+                    MKL can those of float32
+    products:       who multiplies float32 matrices; where it is not oneDNN these stay as they are, or are MKL's if rows
+                    are a number: it packs for so many
 
         %t = aten.t(%w) : U
         %y = aten.addmm(%b, %x, %t) : T
@@ -66,21 +68,31 @@ class PackProducts(AtenPass):
                 continue
             root, _ = _views_of(op.operands[-1])
             is_fixed = is_packable(root, self.packed_weights) and not mutations.writes_to(root)
-            if is_fixed and self._may_be_packed(op, sizes, ranges) and counter(self.name):
+            by_mkl = self._is_of_mkl(op)
+            if is_fixed and self._may_be_packed(op, sizes, ranges, by_mkl) and counter(self.name):
                 remark("passed", self.name, op, "the library arranges its weight once")
-                moved += _pack(op, block, sizes, known)
+                moved += _pack(op, block, sizes, known, by_mkl)
         if moved:
             move_to_kept(function, block, moved)
 
-    def _may_be_packed(self, op: AtenOp, sizes: Sizes, ranges: Any) -> bool:
-        """Whether oneDNN may compute a product, and is the faster one."""
+    def _is_of_mkl(self, op: AtenOp) -> bool:
+        """Whether the BLAS multiplies these matrices, and can arrange one for a number of rows."""
+        left, chosen = type_of(op.operands[-2]), op.attributes.get(IMPLEMENTATION)
+        by_blas = chosen == StringAttr(BLAS) or (chosen is None and self.products != ONEDNN)
+        return by_blas and isinstance(left.element, Float32Type) and MKL in self.packed_weights.split(",")
+
+    def _may_be_packed(self, op: AtenOp, sizes: Sizes, ranges: Any, by_mkl: bool) -> bool:
+        """Whether oneDNN, or MKL, may compute a product, and is the faster one."""
         *bias, left, right = (type_of(value) for value in op.operands)
         chosen = op.attributes.get(IMPLEMENTATION)
-        if not target_at(op, left.device).family.library.has_onednn or chosen not in (None, StringAttr(ONEDNN)):
-            return False
-        if chosen is None and isinstance(left.element, Float32Type) and self.products != ONEDNN:
-            return False
         rows, (inner, columns) = left.shape[0], right.shape
+        if not target_at(op, left.device).family.library.has_onednn:
+            return False
+        by_onednn = chosen == StringAttr(ONEDNN) or (
+            chosen is None and not (isinstance(left.element, Float32Type) and self.products != ONEDNN)
+        )
+        if not (rows.as_int() is not None if by_mkl else by_onednn):
+            return False
         if bias and (bias[0].shape != (columns,) or op.arg("beta") != 1 or op.arg("alpha") != 1):
             return False
         is_dense = right.strides in ((columns, ONE), (ONE, inner))
@@ -99,15 +111,15 @@ def _views_of(value: SSAValue) -> tuple[SSAValue, list[AtenOp]]:
     return value, views[::-1]
 
 
-def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, SSAValue]) -> list[Operation]:
+def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, SSAValue], by_mkl: bool) -> list[Operation]:
     """Replace a product by a call with a packed matrix; what packs it, views of the weight included."""
     weight = op.operands[-1]
     _, views = _views_of(weight)
     values: dict[SSAValue, SSAValue] = {}
     made: list[Operation] = [copy_op(view, values) for view in views]
-    pack, call = packed_product(op, values.get(weight, weight), sizes)
+    pack, call = packed_product(op, values.get(weight, weight), sizes, by_mkl)
     pack.results[0].name_hint, call.results[0].name_hint = weight.name_hint, op.results[0].name_hint
-    same = (weight, pack.positional)
+    same = (weight, pack.positional, by_mkl)
     if same in known:
         call.operands = [known[same] if value is pack.results[0] else value for value in call.operands]
         made = []
