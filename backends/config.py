@@ -87,8 +87,8 @@ class Config:
     )
     packed_weights: str = _option(
         "auto",
-        "with `freezing` on the CPU, keep weights as oneDNN arranges them, which it does in each call otherwise; takes "
-        "their memory once more: 'auto' for those elements that it can arrange here, or 'never'",
+        "with `freezing` on the CPU, keep weights as oneDNN or MKL arranges them, as they do in each call otherwise; "
+        "takes their memory once more: 'auto' for those elements that it can arrange here, or 'never'",
         ("auto", "never"),
     )
     pad_products: bool = _option(

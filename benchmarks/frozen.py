@@ -20,6 +20,7 @@ import json
 import os
 import resource
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -81,17 +82,22 @@ def alone(lock: str) -> Iterator[None]:
         yield
 
 
-def least(calls: dict[str, Run], seconds: float, most: float = 50) -> dict[str, float]:
-    """Least CPU milliseconds of each, in turns: five rounds or more, about `seconds` of CPU time, `most` in all."""
-    found = dict.fromkeys(calls, float("inf"))
+def rounds_of(calls: dict[str, Run], seconds: float, most: float = 50) -> dict[str, list[float]]:
+    """CPU milliseconds of each, in turns: five rounds or more, about `seconds` of CPU time, `most` in all."""
+    found: dict[str, list[float]] = {name: [] for name in calls}
     begun, since, rounds = time.process_time(), time.monotonic(), 0
     while (rounds < 5 or time.process_time() - begun < seconds) and time.monotonic() - since < most:
         rounds += 1
         for name, call in calls.items():
             started = time.thread_time()
             call()
-            found[name] = min(found[name], 1e3 * (time.thread_time() - started))
+            found[name].append(1e3 * (time.thread_time() - started))
     return found
+
+
+def least(calls: dict[str, Run], seconds: float, most: float = 50) -> dict[str, float]:
+    """The least of these."""
+    return {name: min(times) for name, times in rounds_of(calls, seconds, most).items()}
 
 
 class LateError(BaseException):
@@ -181,8 +187,10 @@ def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
             took[way] = round(time.time() - started, 1)
         errors = {way: float((call() - expected).norm() / expected.norm()) for way, call in calls.items()}
         with alone(given.lock):
-            times = least(calls, given.seconds)
-        row = {"ms": times, "from eager": errors, "problems": problems, "first s": took}
+            times = rounds_of(calls, given.seconds)
+        medians = {way: statistics.median(each) for way, each in times.items()}
+        row: dict[str, Any] = {"ms": {way: min(each) for way, each in times.items()}, "median": medians}
+        row |= {"from eager": errors, "problems": problems, "first s": took}
         if given.libraries:
             row["system"] = {way: in_system(call) for way, call in calls.items()}
             row["libraries"] = {way: in_libraries(call) for way, call in calls.items()}

@@ -6,10 +6,12 @@
     packed_convolution(x, weight, bias, ..., activation, other)    other is added in front of the activation
     packed_recurrent_matrices(inputs, hidden, ...)    both matrices of a layer of an LSTM in one direction
     packed_lstm(x, inputs, hidden, biases, states, ...)    such a layer: all states, and the last ones
+    mkl_matrix(matrix, rows)        the same as `packed_matrix` for MKL and just so many rows, of float32
+    mkl_product(x, packed, matrix, bias)
 
 As operators they mean a copy, and what ATen computes of it: so the interpreter runs them. At their places in a program
 (`placed_function`) the copy is in oneDNN's own layout, a tensor without strides, which only the products there read; a
-kept function makes it once. Uses the private ops `mkldnn::*` of torch builds with oneDNN.
+kept function makes it once. Uses the private ops `mkldnn::*` of torch builds with oneDNN, and `mkl::*`.
 """
 
 from __future__ import annotations
@@ -20,12 +22,16 @@ from typing import Any
 
 import torch
 
+MKL = "mkl"
+"""Stands among the elements where MKL arranges matrices of float32."""
 _NAMESPACE = "inductile"
 _LIBRARY = torch.library.Library(_NAMESPACE, "FRAGMENT")
 _WINDOW = "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups"
 _LIBRARY.define("packed_matrix(Tensor matrix, int rows) -> Tensor")
 _LIBRARY.define(f"packed_filter(Tensor weight, {_WINDOW}, int[] size) -> Tensor")
 _LIBRARY.define("packed_product(Tensor x, Tensor matrix, Tensor? bias) -> Tensor")
+_LIBRARY.define("mkl_matrix(Tensor matrix, int rows) -> Tensor")
+_LIBRARY.define("mkl_product(Tensor x, Tensor packed, Tensor matrix, Tensor? bias) -> Tensor")
 _AND_THEN = "str activation, Tensor? other"
 _LIBRARY.define(f"packed_convolution(Tensor x, Tensor weight, Tensor? bias, {_WINDOW}, {_AND_THEN}) -> Tensor")
 _LAYER = "int hidden_size, bool reverse, bool has_biases, bool batch_first"
@@ -38,7 +44,7 @@ _LIBRARY.define(
 
 @cache
 def packed_elements() -> tuple[str, ...]:
-    """The elements of weights that oneDNN can arrange on this machine, by their names in the IR."""
+    """The elements of weights that oneDNN can arrange on this machine, by their names in the IR, and MKL if it can."""
     names = (
         "_linear_pointwise", "_reorder_linear_weight", "_convolution_pointwise", "_reorder_convolution_weight",
         "_convolution_transpose_pointwise", "_reorder_convolution_transpose_weight", "_reorder_mkldnn_rnn_layer_weight",
@@ -48,7 +54,11 @@ def packed_elements() -> tuple[str, ...]:
         return ()
     ops = torch.ops.mkldnn
     supported = {"f32": lambda: True, "bf16": ops._is_mkldnn_bf16_supported, "f16": ops._is_mkldnn_fp16_supported}
-    return tuple(name for name, ask in supported.items() if ask())
+    found = [name for name, ask in supported.items() if ask()]
+    packs = all(
+        torch._C._jit_get_schemas_for_operator(f"mkl::{n}") for n in ("_mkl_linear", "_mkl_reorder_linear_weight")
+    )
+    return (*found, MKL) if packs and torch.backends.mkl.is_available() else tuple(found)
 
 
 _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -69,6 +79,12 @@ def _filter(weight: torch.Tensor, *window: Any) -> torch.Tensor:
 
 def _product(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     return torch.mm(x, matrix) if bias is None else torch.addmm(bias, x, matrix)
+
+
+def _mkl_product(
+    x: torch.Tensor, packed: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    return _product(x, matrix, bias)
 
 
 def _convolution(
@@ -144,6 +160,18 @@ def multiply_packed(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | 
     return _entry("_linear_pointwise", "default")(x, matrix, bias, "none", [], "")
 
 
+def pack_for_mkl(matrix: torch.Tensor, rows: int) -> torch.Tensor:
+    """The right operand of a product as MKL reads it for so many rows."""
+    return torch.ops.mkl._mkl_reorder_linear_weight.default(matrix.t(), rows)
+
+
+def multiply_by_mkl(
+    x: torch.Tensor, packed: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """A product with what `pack_for_mkl` made of a matrix, bit for bit ATen's."""
+    return torch.ops.mkl._mkl_linear.default(x, packed, matrix.t(), bias, x.shape[0])
+
+
 def convolve_packed(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, activation: str = "none",
@@ -165,6 +193,12 @@ def convolve_packed(
     return call(x, other, weight, bias, *window, "add", 1.0, unary, [], "")
 
 
+def _fake_mkl_product(
+    x: torch.Tensor, packed: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None
+) -> torch.Tensor:
+    return _fake_product(x, matrix, bias)
+
+
 def _fake_product(x: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     return x.new_empty((x.shape[0], matrix.shape[1]))
 
@@ -184,6 +218,8 @@ for _name, _function, _fake in (
     ("packed_convolution", _convolution, _convolution),
     ("packed_recurrent_matrices", _recurrent_matrices, _recurrent_matrices),
     ("packed_lstm", _lstm, _fake_lstm),
+    ("mkl_matrix", _matrix, _matrix),
+    ("mkl_product", _mkl_product, _fake_mkl_product),
 ):
     _LIBRARY.impl(_name, _function, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{_NAMESPACE}::{_name}", _fake, lib=_LIBRARY)
@@ -195,6 +231,8 @@ _PLACED: dict[str, Callable[..., Any]] = {
     "inductile::packed_convolution": convolve_packed,
     "inductile::packed_recurrent_matrices": pack_recurrent_matrices,
     "inductile::packed_lstm": _lstm,
+    "inductile::mkl_matrix": pack_for_mkl,
+    "inductile::mkl_product": multiply_by_mkl,
 }
 
 

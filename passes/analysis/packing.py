@@ -23,6 +23,8 @@ from .slices import inputs_of
 
 #: names of elements, as the option `packed_weights` has them, by those of torch
 ELEMENTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+MKL = "mkl"
+"""Stands among them where MKL arranges matrices of float32."""
 
 
 def is_packable(weight: SSAValue, elements: str) -> bool:
@@ -77,10 +79,17 @@ def objection_to_packing(op: AtenOp, sizes: Sizes) -> str | None:
 _RANK_OF_LINES, _RANK_OF_VOLUMES = 3, 5
 
 
-def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[aten.CallOp, aten.CallOp]:
-    """What packs the right operand of an `aten.mm` or `aten.addmm`, and the product with what it makes."""
-    *bias, left, _ = op.operands
+def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes, by_mkl: bool = False) -> tuple[aten.CallOp, aten.CallOp]:
+    """What packs the right operand of an `aten.mm` or `aten.addmm`, and the product with what it makes.
+
+    by_mkl: MKL does it instead of oneDNN, whose product has the operand as it was beside the packed one
+    """
+    *bias, left, right = op.operands
     rows = sizes.of(type_of(left).shape[0])
+    if by_mkl:
+        pack = own_call(op, "mkl_matrix", [weight, rows], weight.type)
+        given = [left, pack.results[0], right, bias[0] if bias else None]
+        return pack, own_call(op, "mkl_product", given, op.results[0].type)
     pack = own_call(op, "packed_matrix", [weight, rows], weight.type)
     args = [left, pack.results[0], bias[0] if bias else None]
     return pack, own_call(op, "packed_product", args, op.results[0].type)

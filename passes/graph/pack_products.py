@@ -18,6 +18,7 @@ from ..analysis.kept import frozen_arguments
 from ..analysis.memory import Mutations
 from ..analysis.packing import (
     ELEMENTS,
+    MKL,
     is_packable,
     is_small_product,
     move_to_kept,
@@ -34,7 +35,7 @@ from ..remarks import remark
 
 @dataclass(frozen=True)
 class PackProducts(AtenPass):
-    """Let oneDNN arrange the frozen right operands of products on the CPU once, in its own layout.
+    """Let oneDNN, or MKL, arrange the frozen right operands of products on the CPU once, in its own layout.
 
     level:         aten
     precondition:  behind `graph-hoist-weights`; in front of `graph-outline-repeats`, whose functions get the packed
@@ -44,8 +45,10 @@ class PackProducts(AtenPass):
                    packs. So does an `aten.mkldnn_rnn_layer`, a layer of an LSTM in one direction, both of whose
                    matrices are such.
 
-    packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"
-    products:       who multiplies float32 matrices; these stay as they are where it is not oneDNN
+    packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"; with "mkl"
+                    MKL can those of float32
+    products:       who multiplies float32 matrices; where it is not oneDNN these stay as they are, or are MKL's if rows
+                    are a number: it packs for so many
 
         %t = aten.t(%w) : U
         %y = aten.addmm(%b, %x, %t) : T
@@ -77,23 +80,33 @@ class PackProducts(AtenPass):
                 continue
             roots = [_views_of(matrix)[0] for matrix in _matrices(op)]
             is_fixed = all(is_packable(each, self.packed_weights) and not mutations.writes_to(each) for each in roots)
-            if is_fixed and self._may_be_packed(op, sizes, ranges) and counter(self.name):
+            by_mkl = op.packet != _RECURRENT and self._is_of_mkl(op)
+            if is_fixed and self._may_be_packed(op, sizes, ranges, by_mkl) and counter(self.name):
                 remark("passed", self.name, op, "the library arranges its weight once")
-                moved += _pack(op, block, sizes, known)
+                moved += _pack(op, block, sizes, known, by_mkl)
         if moved:
             move_to_kept(function, block, moved)
 
-    def _may_be_packed(self, op: AtenOp, sizes: Sizes, ranges: Any) -> bool:
-        """Whether oneDNN may compute a product, and is the faster one."""
+    def _is_of_mkl(self, op: AtenOp) -> bool:
+        """Whether the BLAS multiplies these matrices, and can arrange one for a number of rows."""
+        left, chosen = type_of(op.operands[-2]), op.attributes.get(IMPLEMENTATION)
+        by_blas = chosen == StringAttr(BLAS) or (chosen is None and self.products != ONEDNN)
+        return by_blas and isinstance(left.element, Float32Type) and MKL in self.packed_weights.split(",")
+
+    def _may_be_packed(self, op: AtenOp, sizes: Sizes, ranges: Any, by_mkl: bool) -> bool:
+        """Whether oneDNN, or MKL, may compute a product, and is the faster one."""
         if op.packet == _RECURRENT:
             return _is_packed_layer(op, ranges)
         *bias, left, right = (type_of(value) for value in op.operands)
         chosen = op.attributes.get(IMPLEMENTATION)
-        if not target_at(op, left.device).family.library.has_onednn or chosen not in (None, StringAttr(ONEDNN)):
-            return False
-        if chosen is None and isinstance(left.element, Float32Type) and self.products != ONEDNN:
-            return False
         rows, (inner, columns) = left.shape[0], right.shape
+        if not target_at(op, left.device).family.library.has_onednn:
+            return False
+        by_onednn = chosen == StringAttr(ONEDNN) or (
+            chosen is None and not (isinstance(left.element, Float32Type) and self.products != ONEDNN)
+        )
+        if not (rows.as_int() is not None if by_mkl else by_onednn):
+            return False
         if bias and (bias[0].shape != (columns,) or op.arg("beta") != 1 or op.arg("alpha") != 1):
             return False
         is_dense = right.strides in ((columns, ONE), (ONE, inner))
@@ -134,14 +147,17 @@ def _views_of(value: SSAValue) -> tuple[SSAValue, list[AtenOp]]:
     return value, views[::-1]
 
 
-def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, CallOp]) -> list[Operation]:
+def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, CallOp], by_mkl: bool) -> list[Operation]:
     """Replace an op by a call with packed matrices; what packs them, views of the weights included."""
     matrices = _matrices(op)
     views = list(dict.fromkeys(view for matrix in matrices for view in _views_of(matrix)[1]))
     values: dict[SSAValue, SSAValue] = {}
     made: list[Operation] = [copy_op(view, values) for view in views]
     sources = [values.get(matrix, matrix) for matrix in matrices]
-    pack, call = packed_recurrence(op, sources) if op.packet == _RECURRENT else packed_product(op, sources[0], sizes)
+    if op.packet == _RECURRENT:
+        pack, call = packed_recurrence(op, sources)
+    else:
+        pack, call = packed_product(op, sources[0], sizes, by_mkl)
     for value, named in (*zip(pack.results, matrices, strict=True), *zip(call.results, op.results, strict=False)):
         value.name_hint = named.name_hint
     same = (*matrices, pack.callee, pack.positional)

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 import inductile
+from inductile.backends.compiled import REPORTS
 from inductile.backends.host.kept import KeptResults
-from inductile.lowering.fx_packed_weights import packed_elements
+from inductile.lowering.fx_packed_weights import MKL, packed_elements
 
 OPTIONS: dict[str, Any] = {"freezing": True, "products": "onednn"}
 DTYPES = [
@@ -190,3 +191,24 @@ def test_layers_of_an_lstm(dtype: torch.dtype, made: dict[str, Any]) -> None:
         (report,) = inductile.explain(model, options=OPTIONS)(x).reports
     assert report.aten_calls["inductile::packed_lstm"] == layers
     assert report.once["inductile::packed_recurrent_matrices"] == layers
+
+
+@pytest.mark.skipif(MKL not in packed_elements(), reason="this torch has no MKL that packs")
+def test_mkl_arranges_matrices_of_a_number_of_rows() -> None:
+    """Bit for bit eager's, also when the weight has changed; other rows are the BLAS's as they are."""
+    torch.manual_seed(0)
+    torch.compiler.reset()
+    model = nn.Sequential(nn.Linear(512, 2048), nn.Tanh(), nn.Linear(2048, 512, bias=False)).eval()
+    run = torch.compile(model, backend="inductile", options={"freezing": True, "products": "blas"}, dynamic=False)
+    for rows, call in ((64, "inductile::mkl_product"), (48, "inductile::mkl_product")):
+        x = torch.randn(rows, 512)
+        with torch.no_grad():
+            for _ in range(2):
+                torch.testing.assert_close(run(x), model(x), rtol=1e-6, atol=1e-6)
+                model[0].weight.mul_(1.5)
+        assert REPORTS[-1].aten_calls == {call: 2}
+    torch.compiler.reset()
+    run = torch.compile(model, backend="inductile", options={"freezing": True, "products": "blas"}, dynamic=True)
+    with torch.no_grad():
+        torch.testing.assert_close(run(x), model(x), rtol=1e-6, atol=1e-6)
+    assert REPORTS[-1].aten_calls == {"aten.addmm": 1, "aten.mm": 1}

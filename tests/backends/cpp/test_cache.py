@@ -434,3 +434,20 @@ def test_kernels_fill_the_registers_of_avx512(tmp_path: Path) -> None:
     command = [word for word in compiler.command if word != "-shared"]
     subprocess.run([*command, "-march=sapphirerapids", "-S", str(source), "-o", str(text)], check=True)
     assert "%zmm" in text.read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "threads"),
+    [
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", True),
+        ("g++ (Ubuntu 13.3.0-6ubuntu2~24.04) 13.3.0", False),
+        ("g++ (GCC) 14.2.1 20240912 (Red Hat 14.2.1-3)", False),
+        ("Debian clang version 14.0.6", True),
+    ],
+)
+def test_newer_gcc_threads_no_jumps(line: str, threads: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "compiler"
+    program.write_text(f"#!/bin/sh\necho '{line}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("CXX", str(program))
+    assert ("-fno-thread-jumps" not in toolchain.find_compiler(CPP).command) == threads

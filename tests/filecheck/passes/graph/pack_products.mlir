@@ -1,5 +1,6 @@
 // RUN: inductile-opt %s -p 'graph-hoist-weights,graph-pack-products{packed-weights="bf16"}' --remarks 2>&1 | filecheck %s
 // RUN: inductile-opt %s -p 'graph-pack-products{packed-weights="f32"}' | filecheck %s --check-prefix=NONE
+// RUN: inductile-opt %s -p 'graph-pack-products{packed-weights="f32,mkl"}' | filecheck %s --check-prefix=MKL
 
 // NONE-NOT: packed_
 
@@ -36,4 +37,27 @@ func.func @lstm(%x: !aten.tensor<5x2x4xbf16>, %w: !aten.tensor<32x4xbf16> {froze
   %y, %h1, %c1, %s = aten.mkldnn_rnn_layer(%x, %w, %u, %b, %b, %h, %c, reverse = true, batch_sizes = [], mode = 2, hidden_size = 8, num_layers = 1, has_biases = true, bidirectional = false, batch_first = false, train = false) : !aten.tensor<5x2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<0xbf16>
   %y2, %h2, %c2, %s2 = aten.mkldnn_rnn_layer(%x, %w, %u, %b, %b, %h, %c, reverse = true, batch_sizes = [], mode = 2, hidden_size = 8, num_layers = 1, has_biases = true, bidirectional = false, batch_first = false, train = true) : !aten.tensor<5x2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<0xbf16>
   func.return %y, %h1, %y2 : !aten.tensor<5x2x8xbf16>, !aten.tensor<2x8xbf16>, !aten.tensor<5x2x8xbf16>
+}
+
+// MKL packs for a number of rows, and its product has the matrix itself beside the packed one.
+// NONE-LABEL: @by_the_blas
+// NONE: aten.addmm
+// MKL-LABEL: @by_the_blas
+// MKL-NEXT: %[[P:.*]] = func.call @by_the_blas_weights(%w) {kept}
+// MKL-NEXT: %[[T:.*]] = aten.t(%w)
+// MKL-NEXT: aten.call pure "inductile::mkl_product"(%x, %[[P]], %[[T]], %b)
+// MKL: "inductile::mkl_matrix"(%{{.*}}, 64)
+func.func @by_the_blas(%x: !aten.tensor<64x1024xf32>, %w: !aten.tensor<1024x1024xf32> {frozen}, %b: !aten.tensor<1024xf32> {frozen}) -> !aten.tensor<64x1024xf32> {
+  %t = aten.t(%w) : !aten.tensor<1024x1024xf32, strides = [1, 1024]>
+  %0 = aten.addmm(%b, %x, %t) : !aten.tensor<64x1024xf32>
+  func.return %0 : !aten.tensor<64x1024xf32>
+}
+
+// MKL-LABEL: @of_any_rows
+// MKL-NEXT: aten.t
+// MKL-NEXT: aten.addmm
+func.func @of_any_rows(%x: !aten.tensor<(s0)x1024xf32>, %w: !aten.tensor<1024x1024xf32> {frozen}, %b: !aten.tensor<1024xf32> {frozen}) -> !aten.tensor<(s0)x1024xf32> attributes {symbols = [#sym.symbol<s0, arg = 0, dim = 0>]} {
+  %t = aten.t(%w) : !aten.tensor<1024x1024xf32, strides = [1, 1024]>
+  %0 = aten.addmm(%b, %x, %t) : !aten.tensor<(s0)x1024xf32>
+  func.return %0 : !aten.tensor<(s0)x1024xf32>
 }
