@@ -33,6 +33,8 @@ class NotCacheableError(Exception):
 
 _REFUSED_HOPS = frozenset({"triton_kernel_wrapper_mutation", "triton_kernel_wrapper_functional", "run_const_graph"})
 """Operators of graphs whose arguments are numbers of a table of this process."""
+_TAKEN_HOPS = frozenset({"associative_scan", "autograd_function_apply", "cond", "map_impl", "scan", "while_loop"})
+"""Operators of graphs that torch's own cache leaves out, which are no more than what their graphs are."""
 _PLAIN = (
     bool, int, float, complex, str, bytes, type(None), type(Ellipsis), torch.dtype, torch.device, torch.layout,
     torch.memory_format,
@@ -206,8 +208,9 @@ def _callable_text(target: Any) -> str | None:
         name = target._qualified_op_name
         return f"packet {name}" if name.partition("::")[0] in OWN_OPERATORS else None
     if isinstance(target, torch._ops.HigherOrderOperator):
-        known = target.cacheable() and target.name() not in _REFUSED_HOPS and is_of_torch(type(target).__module__)
-        return f"graphs {target.name()}" if known else None
+        name = target.name()
+        known = (target.cacheable() and name not in _REFUSED_HOPS) or name in _TAKEN_HOPS
+        return f"graphs {name}" if known and is_of_torch(type(target).__module__) else None
     module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
     if isinstance(target, BuiltinFunctionType):
         return (

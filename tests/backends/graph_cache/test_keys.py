@@ -184,6 +184,52 @@ def test_operators_of_users_are_not_cached() -> None:
     assert run(lambda x: torch.ops.inductile_graph_cache.twice(x) + 1, X) == "bypass"
 
 
+class Tripled(torch.autograd.Function):
+    """Has a gradient of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return x * 3
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return g * 3
+
+
+def _rows(step: float) -> Any:
+    from torch._higher_order_ops import scan
+
+    return lambda x: scan(lambda c, r: (c * step + r, c.sin()), torch.zeros(4), x)
+
+
+def _rounds(factor: float) -> Any:
+    from torch._higher_order_ops import while_loop
+
+    def rounds(x: torch.Tensor) -> Any:
+        return while_loop(lambda n, a: n < 3, lambda n, a: (n + 1, a * factor), (torch.tensor(0), x))
+
+    return rounds
+
+
+def _branches(factor: float) -> Any:
+    return lambda x: torch.cond(x.sum() > 0, lambda a: a * factor, lambda a: a.cos(), (x,))
+
+
+@pytest.mark.parametrize("make", [_branches, _rounds, _rows])
+def test_bodies_of_operators_are_part_of_the_key(make: Any) -> None:
+    """Torch's own cache takes none of them."""
+    assert [run(make(0.5), X), run(make(0.5), X), run(make(0.25), X)] == ["miss", "hit", "miss"]
+    if make is not _rounds:
+        trained = X.clone().requires_grad_()
+        assert [run(make(0.5), trained), run(make(0.5), trained), run(make(0.25), trained)] == ["miss", "hit", "miss"]
+
+
+def test_functions_with_gradients_of_their_own() -> None:
+    trained = X.clone().requires_grad_()
+    function: Any = Tripled.apply
+    assert [run(lambda x: function(x).sin(), trained) for _ in range(2)] == ["miss", "hit"]
+
+
 def test_errors_of_kernels_are_eagers() -> None:
     rows = torch.tensor([2, 0])
     assert run(lambda x, rows: x[rows], X, rows) == "miss"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._higher_order_ops import scan, while_loop
 from torch.export import Dim, export
 from torch.utils._pytree import tree_leaves
 
@@ -86,6 +87,23 @@ def swap(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x.sum()
 
 
+@torch.compiler.nested_compile_region
+def region(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x).sin() + x
+
+
+def branches(x: torch.Tensor) -> Any:
+    return torch.cond(x.sum() > 0, lambda a: region(region(a)), lambda a: a.cos(), (x,))
+
+
+def rounds(x: torch.Tensor) -> Any:
+    return while_loop(lambda n, a: n < 3, lambda n, a: (n + 1, a * 0.5 + a.sin()), (torch.tensor(0), x))
+
+
+def rows(x: torch.Tensor) -> Any:
+    return scan(lambda c, r: (c * 0.5 + r, (c + r).sin()), torch.zeros(4), x)
+
+
 R = torch.linspace(-1, 1, 36)
 CASES: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]], Any]] = {
     "divisible": (lambda x: x.view(-1, 4).sum(1), [(R[:8],), (R[:12],), (R,)], ({0: AUTO},)),
@@ -98,6 +116,9 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]], Any]] = {
     "swapped": (swap, [(R[:9].view(3, 3), R[9:18].view(3, 3))], None),
     "conjugate": (lambda z: z * 2, [(torch.complex(R, R),), (torch.complex(R, R).conj(),)], None),
     "of data": (lambda x: x[x > 0].sum(), [(R,), (-R.abs(),)], None),
+    "branches": (branches, [(R + 1,), (-R.abs(),), (R.abs(),)], ({0: AUTO},)),
+    "rounds": (rounds, [(R,), (-R,)], None),
+    "rows": (rows, [(R.view(9, 4),)], None),
     "no element": (lambda x: x * 2, [(R[:0].view(0, 3),)], None),
 }  # fmt: skip
 
@@ -115,6 +136,8 @@ def test_programs(name: str, tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys, torch
+from torch._higher_order_ops import scan, while_loop
+
 import inductile
 package = inductile.load_package(sys.argv[1])
 x = torch.arange(15).reshape(5, 3) % 10
