@@ -59,13 +59,19 @@ def _remove(root: Path, process: int) -> None:
 
 
 @cache
+def _warn(message: str) -> None:
+    """Say once of a cache that it is none, whichever of its parts are asked for."""
+    warnings.warn(message, stacklevel=4)
+
+
+@cache
 def _checked(root: Path, part: str) -> Path | None:
     """The folder, None with a warning where it cannot be made. UserError for one that is not safe."""
     folder = root / part
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        warnings.warn(f"no compile cache: {error}; set {VARIABLE} to a folder that can be written", stacklevel=3)
+        _warn(f"no compile cache: {root}: {error.strerror}; set {VARIABLE} to a folder that can be written")
         return None
     for each in (folder, folder.parent):
         _check_owner(each)

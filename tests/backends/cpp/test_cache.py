@@ -189,8 +189,10 @@ def test_a_folder_that_cannot_be_made_is_replaced_by_a_private_one(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("INDUCTILE_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="no compile cache"):
+    with pytest.warns(UserWarning, match="no compile cache") as told:
         check(8.0)
+        cache.cache_dir("another part")
+    assert len([each for each in told if "no compile cache" in str(each.message)]) == 1
 
 
 _PROCESS = """
