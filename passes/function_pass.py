@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects import host
 from .analysis.functions import functions
+from .remarks import remark
 
 
 class FunctionPass(ModulePass):
@@ -45,16 +46,25 @@ class LoopPass(FunctionPass):
 
 
 class HostPass(ModulePass):
-    """A pass that calls `on_program` for each host function; what `FunctionPass` says of `optional` holds."""
+    """A pass that calls `on_program` for each host function; what `FunctionPass` says of `optional` holds.
+
+    A program that frees memory has its memory planned, as one that a pipeline has been through: such stay as they are,
+    but for passes that say otherwise by `on_freed: ClassVar[bool] = True`.
+    """
 
     level: ClassVar[str] = "host"
     optional: ClassVar[bool] = True
+    on_freed: ClassVar[bool] = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Treat the programs in the order of the module."""
         for function in op.body.block.ops:
-            if isinstance(function, host.FuncOp):
-                self.on_program(function)
+            if not isinstance(function, host.FuncOp):
+                continue
+            if not self.on_freed and any(isinstance(each, host.FreeOp) for each in function.body.block.ops):
+                remark("missed", self.name, function, "it frees memory: it has been through this pass already")
+                continue
+            self.on_program(function)
 
     def on_program(self, function: host.FuncOp) -> None:
         """Change one program in place."""

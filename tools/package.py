@@ -75,11 +75,13 @@ def _make(args: argparse.Namespace) -> int:
     from ..backends.packages.make import package
 
     try:
-        exported = torch.export.load(args.file)
-    except FileNotFoundError as error:
+        Path(args.file).open("rb").close()  # torch logs a stack before it raises
+    except OSError as error:
         raise UserError(
             f"{args.file}: error: cannot read it: {error.strerror}", "name a file of torch.export.save"
         ) from error
+    try:
+        exported = torch.export.load(args.file)
     except Exception as error:
         remedy = (
             "name a file of torch.export.save; where a warning above says that a class is not registered, --import the "

@@ -57,6 +57,8 @@ class Source:
         Raises UserError with `file:line:col` and the start of the offending line for malformed text.
         """
         parser = None
+        if not self.text.strip():
+            raise UserError(f"{self.name}: error: it is empty")
         try:
             parser = _LocatingParser(context, self.text, self.name, self._starts)
             return parser.parse_module()

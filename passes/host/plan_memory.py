@@ -40,7 +40,7 @@ class HostPlanMemory(ModulePass):
 
     Level: host.
 
-    Precondition: nothing is freed or planned yet.
+    Precondition: nothing is freed or planned yet; programs in which something is stay as they are.
     Guarantee: where a function allocates tensors on the CPU that it does not return nor hand to an operator that may
     keep them, they lie in one pool, at offsets such that tensors that live at once do not overlap; this is proved for
     all values of the symbols. The pool's type says how many bytes it takes. It is kept between calls, so that large
@@ -75,10 +75,17 @@ class HostPlanMemory(ModulePass):
             return
         targets = targets_of(op)
         for function in op.body.block.ops:
-            if isinstance(function, host.FuncOp) and function.kept is None:  # one that runs once keeps no pool
-                _plan_function(function)
-                if not self.cudagraphs:
-                    plan_on_devices(function, targets)
+            if not isinstance(function, host.FuncOp) or function.kept is not None or _is_planned(function):
+                continue  # one that runs once keeps no pool
+            _plan_function(function)
+            if not self.cudagraphs:
+                plan_on_devices(function, targets)
+
+
+def _is_planned(function: host.FuncOp) -> bool:
+    """Whether memory lies in a pool, or is freed: a pipeline has been through the program."""
+    ops = function.body.block.ops
+    return any(isinstance(op, host.FreeOp) or (isinstance(op, host.EmptyOp) and op.offset is not None) for op in ops)
 
 
 @dataclass

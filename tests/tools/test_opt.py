@@ -35,6 +35,18 @@ def test_wrong_text_exits_1_with_the_place(tmp_path: Path) -> None:
     assert "Traceback" not in done.err
 
 
+def test_an_empty_file_is_told(tmp_path: Path) -> None:
+    done = opt(write(tmp_path, "empty.mlir", "\n"), "--pipeline", "default")
+    assert (done.status, done.err.strip().endswith("empty.mlir: error: it is empty")) == (1, True)
+
+
+@pytest.mark.parametrize("target", ["cpp", "cuda:90"])
+def test_a_pipeline_leaves_what_has_been_through_it(tmp_path: Path, add: Path, target: str) -> None:
+    first = opt(add, "--pipeline", "default", "--target", target)
+    again = opt(write(tmp_path, "kernels.mlir", first.out), "--pipeline", "default", "--verify-each")
+    assert (first.status, again.status, again.out) == (0, 0, first.out)
+
+
 def test_a_violation_names_file_and_line(tmp_path: Path) -> None:
     done = opt(
         write(tmp_path, "bad.mlir", "\n" + ADD.replace("relu(%0) : !aten.tensor<4x3", "relu(%0) : !aten.tensor<4x5")),

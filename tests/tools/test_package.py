@@ -40,5 +40,10 @@ def test_what_is_no_file_of_an_export(tmp_path: Path, capsys: pytest.CaptureFixt
         assert package.main(["make", str(tmp_path / name), "-o", str(tmp_path / "x")]) == 1
         assert package.main(["inspect", str(tmp_path / name)]) == 1
     assert capsys.readouterr().err.count("error: ") >= 4
+    assert package.main(["make", str(tmp_path / "none"), "-o", "x"]) == 1
+    assert (
+        capsys.readouterr().err
+        == f"{tmp_path / 'none'}: error: cannot read it: No such file or directory; name a file of torch.export.save\n"
+    )
     assert package.main(["make", "model.pt2", "-o", "x", "--import", "no_such_module"]) == 1
     assert "--import no_such_module: error: No module named" in capsys.readouterr().err

@@ -49,3 +49,17 @@ host.func @update(%x: !aten.tensor<8xf32>, %y: !aten.tensor<8xf32>) symbols [] {
 
 // CHECK-LABEL: host.func @update
 // CHECK: host.free %x, %y
+
+// -----
+
+// A program that frees has been through the pipeline: it stays as it is.
+
+host.func @freed(%x: !aten.tensor<8xf32>) -> (!aten.tensor<8xf32>) symbols [] {
+  %a = aten.relu(%x) : !aten.tensor<8xf32>
+  host.free %x
+  host.return %a
+}
+
+// CHECK-LABEL: host.func @freed
+// CHECK: host.free %x
+// CHECK-NEXT: host.return %a

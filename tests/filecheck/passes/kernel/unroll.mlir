@@ -101,3 +101,31 @@ kernel.func @crowded(%x: !kernel.buffer<bf16, 134217728>, %y: !kernel.buffer<f32
 // CHECK: map vector tile 4 unroll 4 {
 // CHECK-LABEL: @crowded
 // CHECK: map vector tile 4 unroll 2 {
+
+// -----
+
+// Loops of matrix units have stages of their own.
+
+kernel.func @product(%x: !kernel.buffer<bf16, 32768>, %w: !kernel.buffer<bf16, 32768>, %y: !kernel.buffer<f32, 16384>) target "cuda:90" {
+  kernel.for i0 in 0 to 128 map grid tile 64 {
+    kernel.for i1 in 0 to 128 map grid tile 64 {
+      %s = kernel.reduce sum i2 in 0 to 256 map matrix tile 32 {
+        %a = kernel.load %x[256*i0 + i2]
+        %b = kernel.load %w[128*i2 + i1]
+        %c = scalar.widen %a : bf16 to f32
+        %d = scalar.widen %b : bf16 to f32
+        %p = arith.mulf %c, %d : f32
+        kernel.yield %p
+      }
+      kernel.store %s, %y[128*i0 + i1]
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: @product
+// CHECK: map matrix tile 32 {
+// FOUR-LABEL: @product
+// FOUR: map matrix tile 32 {
