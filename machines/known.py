@@ -78,12 +78,20 @@ _ROW_SUMS_OF_HOPPER = {
 #: much, takes 12.7 and 25.3 for up to 16 vectors. Two numbers of 4 bits a byte, groups of 32 and 128 alike, one vector
 #: 8.5, 19.3, two 10.8, four 17.0, 41.1; 16 on matrix units 42, 75. 2048x32000, 16 vectors: 64 columns 21.5, 32 24.1
 _TILES_OF_BYTES = ((16, 64, 128, 4, 5), (16, 32, 256, 4, 4), (16, 16, 256, 2, 5))
-#: int8 weights 5632x2048 with a scale behind the sum, nests and the library behind a cast into memory: 32 rows 11.7,
-#: 18.0, 64 13.8, 19.0, 256 24.9, 23.2, 512 38.6, 31.5, 2048 112, 79
-_ROWS_OF_BYTES = (*((16, tile) for tile in _TILES_OF_BYTES), (32, (32, 32, 128, 4, 5)), (64, (64, 64, 128, 4, 4)))
-_ROWS_OF_PACKED = ((16, (16, 64, 64, 4, 4)), (16, (16, 32, 64, 4, 5)))
+#: the same by compiled kernels, and the library behind a cast into memory: int8 2048x4096, 4 rows 8.6, in 8 parts of
+#: the depth 6.7, 15.2; 16384x4096, 16 rows 26.0, 89; 5632x2048, 32 rows 11.3, 16.4, 64 13.2, 17.8, 128 16.9, 17.5,
+#: 256 35.7, 21.3, 512 35.2, 29.6. Two numbers of 4 bits a byte, groups of 128, halves joined by `cat`: 4096x4096, 4
+#: rows 9.5, 22.0; 32768x4096, 4 rows 32.9, 167; 5632x2048, 64 rows 12.9, 15.7, 512 58.9, 26.3. Groups
+#: of 32: 4096x4096, 4 rows 23.3, and 20.9 in memory in an earlier run; 32768x4096 74
+_ROWS_OF_BYTES = (
+    (16, (16, 64, 128, 4, 5)), (16, (16, 32, 256, 4, 4)), (16, (16, 64, 128, 4, 5, 4)),
+    (32, (32, 32, 128, 4, 5)), (64, (64, 64, 128, 4, 4)), (128, (128, 64, 128, 4, 4)),
+)  # fmt: skip
+_ROWS_OF_PACKED = (
+    (16, (16, 64, 64, 4, 4)), (16, (16, 32, 64, 4, 5)), (32, (32, 64, 64, 4, 4)), (64, (64, 64, 64, 4, 4)),
+)  # fmt: skip
 _DEQUANTISED_OF_HOPPER = {
-    16: FewRows(16, 1, _TILES_OF_BYTES, "one to 16 vectors by three weights", _ROWS_OF_BYTES, _ROWS_OF_PACKED),
+    16: FewRows(16, 1, _TILES_OF_BYTES, "one to 512 vectors by five weights", _ROWS_OF_BYTES, _ROWS_OF_PACKED),
 }
 #: bfloat16: 4 x 16 heads of 2048 x 64, without a mask, in 0.157 ms
 _ATTENTION_OF_HOPPER = {16: 437_000}

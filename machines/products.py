@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..records import dataclass
 
@@ -65,8 +65,8 @@ class FewRows:
     sums:   most rows as sums over rows of the matrix, where it is made of packed numbers, or with scales of groups
     tiles:  of integers on matrix units: rows, columns, depth, warps and stages
     source: where the numbers come from
-    casts:  most rows and such a tile, where a cast, and one scale a row at most, make the matrix of numbers; fewer rows
-            first, and of several for as many rows the first one of which there are two programs a processor, or last
+    casts:  most rows and such a tile, perhaps with parts of the depth, where a cast, and one scale a row at most, make
+            the matrix of numbers; fewer rows first, and of several for as many rows the first that fills the processors
     packed: the same where it is made of packed numbers, or with scales of groups, which decide the depth
     """
 
@@ -74,5 +74,15 @@ class FewRows:
     sums: int
     tiles: tuple[tuple[int, int, int, int, int], ...]
     source: str
-    casts: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = ()
-    packed: tuple[tuple[int, tuple[int, int, int, int, int]], ...] = ()
+    casts: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    packed: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+def fills(tile: Sequence[int], columns: int, processors: int) -> bool:
+    """Whether most processors have two programs, the others one."""
+    return 2 * columns >= 3 * processors * tile[1]
+
+
+def filling(tiles: Sequence[tuple[int, ...]], columns: int, processors: int) -> tuple[int, ...]:
+    """The first tile that fills the processors, else the last one."""
+    return next((tile for tile in tiles if fills(tile, columns, processors)), tiles[-1])

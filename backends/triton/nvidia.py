@@ -143,10 +143,12 @@ def _digits(x, shift: tl.constexpr, less: tl.constexpr, dtype: tl.constexpr):
     That is 2 ** 23 for float32, 2 ** 10 for float16 and 2 ** 7 for bfloat16, of which a word holds two.
     """
     if dtype == tl.float32:
-        return _digits_of_words(x, shift).to(tl.float32, bitcast=True) - (8388608.0 + less)
-    if dtype == tl.float16:
-        return _digits_of_halves(x, shift, "0x64646464").to(tl.float16, bitcast=True) - (1024.0 + less)
-    return _digits_of_halves(x, shift, "0x43434343").to(tl.bfloat16, bitcast=True) - (128.0 + less)
+        digits = _digits_of_words(x, shift).to(tl.float32, bitcast=True) - (8388608.0 + less)
+    elif dtype == tl.float16:
+        digits = _digits_of_halves(x, shift, "0x64646464").to(tl.float16, bitcast=True) - (1024.0 + less)
+    else:
+        digits = _digits_of_halves(x, shift, "0x43434343").to(tl.bfloat16, bitcast=True) - (128.0 + less)
+    return digits
 
 
 @triton.jit

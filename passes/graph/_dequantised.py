@@ -19,6 +19,8 @@ _CAST = "_to_copy"
 _JOINS = frozenset({"cat", "stack"})
 _MOST_OPS = 24
 """A chain of more is no dequantisation."""
+SMALL_GROUP = 48
+"""Groups of fewer elements are small."""
 _SHARE = 0.75
 """What is read instead of a value takes at most so much of its memory."""
 
@@ -31,6 +33,7 @@ class Dequantised:
     is_packed: of numbers that lie several in one
     read:      bytes of what it is made of, `made` its own; of tensors of known sizes
     scales:    elements of what it is made of, but for the largest, in all
+    elements:  its own
     """
 
     is_cast: bool
@@ -38,6 +41,12 @@ class Dequantised:
     read: int
     made: int
     scales: int
+    elements: int
+
+    @property
+    def has_small_groups(self) -> bool:
+        """Whether few elements share a scale: a step of matrix units is a group, and copies 16 bytes of a row then."""
+        return SMALL_GROUP * self.scales > self.elements
 
 
 def dequantised(value: SSAValue) -> Dequantised | None:
@@ -53,7 +62,7 @@ def dequantised(value: SSAValue) -> Dequantised | None:
     is_cast = all(op.packet == _CAST for op in arithmetic)
     is_packed = any(op.packet in _JOINS for op in arithmetic)
     counts = sorted(_count(leaf) or 0 for leaf in leaves)
-    return Dequantised(is_cast, is_packed, sum(known), made, sum(counts[:-1]))
+    return Dequantised(is_cast, is_packed, sum(known), made, sum(counts[:-1]), _count(value) or 0)
 
 
 def dequantised_ops(value: SSAValue) -> set[AtenOp]:

@@ -21,7 +21,7 @@ from ...dialects.kernel import PRECISION
 from ...dialects.sym import ONE, Expr, Ranges
 from ...machines import GpuTarget, Target
 from ...machines.nests import PRODUCT, NestShape, nearest
-from ...machines.products import RowSums
+from ...machines.products import RowSums, filling
 from ...records import dataclass
 from ..common.choices import NONE, RECORDED, TILE, Candidate, mark, mark_precision
 from ..common.implementations import LEAST_OF_UNITS, MOST_OF_CHAIN, NEST
@@ -40,6 +40,8 @@ _SCALED = "aten._scaled_mm"
 #: types that matrix units multiply, float32 by ordinary instructions where it is read as it is
 _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 _FLOATS = (*_OF_UNITS, Float64Type)
+#: bits of the results of those of 8-bit floats
+_OF_SCALED = 16
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,13 @@ class ExpandProducts(ProductPass):
 
     def _mark_scaled(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
         """Mark a product of 8-bit floats with scales, whose factors matrix units read along the depth alone."""
-        objection, tile = _objection_to_scaled(op, target, ranges), ()
-        if objection is None:
+        objection, tile = _objection_to_scaled(op, target), ()
+        few = None if objection is not None else self._few_scaled(op, target, ranges)
+        if few is not None:
+            tile = few
+        elif objection is None and any(at_most(n, LEAST_OF_UNITS - 1, ranges) for n in type_of(op.results[0]).shape):
+            objection = f"it has fewer than {LEAST_OF_UNITS} rows or columns"
+        elif objection is None:
             shape = _shape_of_scaled(op)
             found = None if shape is None else nearest(shape, target.nests)
             tile = () if found is None else found.tile
@@ -143,6 +150,19 @@ class ExpandProducts(ProductPass):
         elif self.mark(op, NEST, "a nest: sums of products of 8-bit floats"):
             op.attributes.update({PRECISION: StringAttr("fast")} if op.arg("use_fast_accum") else {})
             op.attributes.update({TILE: DenseArrayBase.from_list(i64, tile)} if tile else {})
+
+    def _few_scaled(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> tuple[int, ...] | None:
+        """The tile of a product of few rows, of which one row has none: it is sums over rows; None for other products.
+
+        The library takes as long as for 16 rows then.
+        """
+        rows, columns = type_of(op.results[0]).shape
+        sums, known = target.row_sums.get(_OF_SCALED), target.dequantised.get(_OF_SCALED)
+        if sums is not None and self.row_products and at_most(rows, sums.vectors, ranges):
+            return ()
+        if known is None or not at_most(rows, known.units, ranges) or not columns.as_int():
+            return None
+        return filling(known.tiles, columns.as_int() or 0, target.processors)
 
     def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
         is_attention = op.target in _ATTENTION
@@ -169,7 +189,7 @@ def _shape_of_scaled(op: AtenOp) -> NestShape | None:
     return None if None in known else shape
 
 
-def _objection_to_scaled(op: AtenOp, target: GpuTarget, ranges: Ranges) -> str | None:
+def _objection_to_scaled(op: AtenOp, target: GpuTarget) -> str | None:
     """Why a product of 8-bit floats is left to the library; None where it is not."""
     left, right, *scales = (type_of(cast(SSAValue, op.arg(name))) for name in ("self", "mat2", "scale_a", "scale_b"))
     result = type_of(op.results[0])
@@ -178,8 +198,6 @@ def _objection_to_scaled(op: AtenOp, target: GpuTarget, ranges: Ranges) -> str |
         return f"the target has no matrix units for {left.element} and {right.element}"
     if op.arg("scale_result") is not None or not isinstance(result.element, _OF_UNITS):
         return "its result is of 8 bits"
-    if any(at_most(size, LEAST_OF_UNITS - 1, ranges) for size in result.shape):
-        return f"it has fewer than {LEAST_OF_UNITS} rows or columns"
     wanted = ((rows, ONE), (ONE, columns))
     is_whole = all(size is ONE for each in scales for size in each.shape)
     fits = is_whole or all(each.shape == shape for each, shape in zip(scales, wanted, strict=True))

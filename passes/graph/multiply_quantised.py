@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType
@@ -14,6 +13,7 @@ from ...dialects.raw import type_of as type_of_value
 from ...dialects.sym import ONE, Ranges, bounds
 from ...errors import UserError
 from ...machines import CpuTarget, GpuTarget, Target
+from ...machines.products import filling, fills
 from ...records import dataclass
 from ..analysis.nests import element_bytes
 from ..common.choices import Candidate, mark
@@ -105,12 +105,7 @@ class MultiplyQuantised(ProductPass):
             known = target.dequantised.get(16)
             if "i8" in target.matrix_units and not at_most(rows, 1, ranges):
                 is_few = known is not None and at_most(rows, known.units, ranges)
-                mark(op, Candidate(NEST, self._tile(known.tiles, columns, target) if known and is_few else ()))
-
-    @staticmethod
-    def _tile(tiles: Sequence[tuple[int, int, int, int, int]], columns: int, target: GpuTarget) -> tuple[int, ...]:
-        """The first tile that gives each processor two programs, else the last one."""
-        return next((tile for tile in tiles if columns >= 2 * target.processors * tile[1]), tiles[-1])
+                mark(op, Candidate(NEST, filling(known.tiles, columns, target.processors) if known and is_few else ()))
 
     def _few_rows(self, op: AtenOp, target: GpuTarget, ranges: Ranges) -> None:
         """On a GPU, by matrix units where a tile of the matrix is made at once, else by sums over its rows."""
@@ -130,12 +125,15 @@ class MultiplyQuantised(ProductPass):
         else:
             counted = known.packed if in_parts else known.casts
             most = next((most for most, _ in counted if at_most(rows, most, ranges)), None)
-            if most is not None:
-                tiles = [tile for each, tile in counted if each == most]
+            tiles = [tile for each, tile in counted if each == most]
+            if not tiles:
+                objection = f"it has more than {max((most for most, _ in counted), default=0)} rows"
+            elif in_parts and how.has_small_groups and not fills(tiles[0], columns, target.processors):
+                objection = "its groups are small, and so is the weight"
+            else:
                 if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
-                    mark(op, Candidate(NEST, self._tile(tiles, columns, target)))
+                    mark(op, Candidate(NEST, filling(tiles, columns, target.processors)))
                 return
-            objection = f"it has more than {max((most for most, _ in counted), default=0)} rows"
         remark("missed", self.name, op, f"its weight is dequantised into memory, {size_text(how.made)}: {objection}")
 
     def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:

@@ -65,7 +65,7 @@ class SplitProducts(LoopPass):
                 self._visit(nest, sizes)
 
     def _visit(self, nest: GenerateOp, sizes: Sizes) -> None:
-        """Split the one sum of a nest."""
+        """Split the one reduction of a nest."""
         sums = [op for op in nest.body.block.ops if op.regions]
         if len(sums) != 1 or not _is_product(reduce := sums[0]):
             return
@@ -115,9 +115,9 @@ def _product(reduce: ReduceOp) -> Operation:
 
 
 def _is_product(op: object) -> bool:
-    """Whether an op is one sum of float32 over products, of one axis, whose body has no loops."""
-    if type(op) is not ReduceOp or [c.data for c in op.combiners] != ["sum"] or len(op.axes.data) != 1:
+    """Whether an op is sums of float32 over products, whose body has no loops."""
+    if type(op) is not ReduceOp or {c.data for c in op.combiners} != {"sum"}:
         return False
-    value = yielded(op.body)[0].owner
     is_flat = not any(inner.regions for inner in op.body.block.ops)
-    return is_flat and type(value) is arith.MulfOp and isinstance(op.results[0].type, Float32Type)
+    are_products = all(type(value.owner) is arith.MulfOp for value in yielded(op.body))
+    return is_flat and are_products and all(isinstance(result.type, Float32Type) for result in op.results)

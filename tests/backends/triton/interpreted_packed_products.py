@@ -44,7 +44,7 @@ def scaled(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
 @pytest.mark.parametrize("function", [neighbours, halves, scaled])
 def test_rows(function: Callable[..., Tensor], rows: int) -> None:
     torch.manual_seed(0)
-    depth, columns, groups = 160, 40, 5
+    depth, columns, groups = 320, 40, 5
     size = depth if function is scaled else depth // 2
     x = torch.randn(rows, depth).bfloat16()
     inputs = [x, torch.randint(0, 256, (columns, size), dtype=torch.uint8), torch.rand(columns, groups).bfloat16()]

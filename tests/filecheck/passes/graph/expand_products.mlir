@@ -111,3 +111,13 @@ func.func @few_rows_of_8_bits(%x: !aten.tensor<256x4096xf8E4M3FN, device = "cuda
 // CHECK: implementation = "nest", precision = "fast", tile = array<i64: 64, 64, 128, 4, 5>
 // UNITS-LABEL: @few_rows_of_8_bits
 // UNITS: implementation = "nest", precision = "fast", tile = array<i64:
+
+// One row is sums over rows of the weight; up to 16 have a tile for few rows.
+func.func @rows_of_8_bits(%x: !aten.tensor<1x512xf8E4M3FN, device = "cuda:0">, %y: !aten.tensor<5x512xf8E4M3FN, device = "cuda:0">, %w: !aten.tensor<512x2048xf8E4M3FN, strides = [1, 512], device = "cuda:0">, %a: !aten.tensor<1x1xf32, device = "cuda:0">, %c: !aten.tensor<5x1xf32, device = "cuda:0">, %b: !aten.tensor<1x2048xf32, device = "cuda:0">) -> (!aten.tensor<1x2048xbf16, device = "cuda:0">, !aten.tensor<5x2048xbf16, device = "cuda:0">) {
+  %0 = aten._scaled_mm(%x, %w, %a, %b, out_dtype = torch.bfloat16) : !aten.tensor<1x2048xbf16, device = "cuda:0">
+  %1 = aten._scaled_mm(%y, %w, %c, %b, out_dtype = torch.bfloat16) : !aten.tensor<5x2048xbf16, device = "cuda:0">
+  func.return %0, %1 : !aten.tensor<1x2048xbf16, device = "cuda:0">, !aten.tensor<5x2048xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @rows_of_8_bits
+// CHECK: aten._scaled_mm(%x, %w{{.*}}) {implementation = "nest"} :
+// CHECK: aten._scaled_mm(%y, %w{{.*}}) {implementation = "nest", tile = array<i64: 16, 16, 256, 2, 5>} :
