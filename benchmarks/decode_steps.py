@@ -22,7 +22,10 @@ from decoding import KINDS, SHAPES, Llama, inputs
 from gpu import make_importable
 
 Options = dict[str, str]
-_OVERLAP = {"kernel-overlap-launches": "overlap-launches=true"}
+_WAIT = {"kernel-overlap-launches": "overlap-launches=true"}
+_AHEAD = _WAIT | {"kernel-load-ahead": "overlap-launches=true"}
+_ROWS = dict.fromkeys(("kernel-tile", "kernel-choose-warps"), "overlap-launches=true")
+_OVERLAP = _AHEAD | _ROWS | {"loop-repeat-rows": "overlap-launches=true"}
 _APART = {"loop-repeat-rows": "repeat-rows=false"}
 #: way -> options of passes; nothing for a pass that is left out
 WAYS: dict[str, Options] = {
@@ -33,6 +36,11 @@ WAYS: dict[str, Options] = {
     "apart": _APART,
     "apart, overlap": _APART | _OVERLAP,
     "turned apart": {"kernel-inline-launches": ""},
+    "wait first": _WAIT,
+    "wait first, rows": _WAIT | _ROWS,
+    "weights ahead": _AHEAD,
+    "overlap, norms apart": _AHEAD | _ROWS,
+    "overlap, released at once": _OVERLAP | {"kernel-overlap-launches": "overlap-launches=true late-release=false"},
 }
 
 
