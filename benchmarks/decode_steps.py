@@ -27,10 +27,11 @@ _AHEAD = _WAIT | {"kernel-load-ahead": "overlap-launches=true"}
 _ROWS = dict.fromkeys(("kernel-tile", "kernel-choose-warps"), "overlap-launches=true")
 _OVERLAP = _AHEAD | _ROWS | {"loop-repeat-rows": "overlap-launches=true"}
 _APART = {"loop-repeat-rows": "repeat-rows=false"}
-#: way -> options of passes; nothing for a pass that is left out
+#: way -> options of passes; nothing for a pass that is left out. `auto`: the option
 WAYS: dict[str, Options] = {
     "inductor": {},
     "eager": {},
+    "auto": {},
     "default": {},
     "overlap": _OVERLAP,
     "apart": _APART,
@@ -64,7 +65,9 @@ def measure(kind: str, name: str, options: Options, size: str, device: str, out:
                 model, given = Llama(SHAPES[size], KINDS[kind]).eval(), inputs(device)
             exact = model(*given).float()
             began = time.time()
-            mode: dict[str, Any] = {"pipeline": pipeline(options)}
+            mode: dict[str, Any] = {"pipeline": pipeline(options), "overlap_launches": False}
+            if name == "auto":
+                mode = {"overlap_launches": "auto"}
             if device == "cuda":
                 mode["triton.cudagraphs"] = True
             if name == "eager":

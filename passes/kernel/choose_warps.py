@@ -18,9 +18,9 @@ from ..counters import counter
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
 from .gpu_rows import keeps_several
 from .gpu_steps import (
+    all_programs_of,
     bytes_read_again,
     loops_over_columns,
-    programs_of,
     takes_rows_at_once,
     tiles_of_steps,
     waits_for_rows,
@@ -95,7 +95,7 @@ def choose_warps(
     program = _Program(
         max(tiles_of_steps(function), default=1),
         per_thread.value.data if isinstance(per_thread, IntegerAttr) else blocks.per_thread,
-        programs_of(function, sizes),
+        all_programs_of(function, sizes),
         bytes_read_again(function, sizes, ranges),
     )
     room = target.room // 2 if overlaps else target.room

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,8 +18,9 @@ from ..analysis.functions import kernels_of
 from ..analysis.launch_facts import LaunchFacts
 from ..analysis.launches import LaunchSizes
 from ..analysis.loops import Loop, loops_around
+from ..analysis.nests import is_unit
 from ..counters import counter
-from .overlapping import bodies_of, constants_of, followers_of, may_overlap
+from .overlapping import constants_of, followers_of, may_overlap, programs_in
 from .tiles import extent_of, is_grid, is_persistent, tile_of
 
 #: most loads of a program whose elements wait in registers
@@ -65,7 +66,7 @@ class KernelLoadAhead(ModulePass):
             function = kernels.get(name)
             if function is None or function.target is None or not may_overlap(function, sizes, target.processors):
                 continue
-            for block in bodies_of(function):
+            for block in programs_in(function):
                 found = _rows(block, constants.get(name, set()), facts.of(function))
                 if found is not None and counter(self.name):
                     _put_in_front(*found)
@@ -83,7 +84,14 @@ def _rows(block: Block, constants: set[SSAValue], ranges: Ranges) -> tuple[Opera
     others = [op.buffer for loop in loops[:-1] for op in loop.walk() if isinstance(op, kernel.LoadOp)]
     if not own or any(op.buffer in others for op in own) or len(loads) > MOST or last.lo.data is not ZERO:
         return None
+    if not all(is_unit(op.map.data[0].coefficient(last.axis.data)) for op in last.walk() if _moves(op, last)):
+        return None  # several numbers a byte: registers are short
     return loops[0], last, own
+
+
+def _moves(op: Operation, loop: Loop) -> TypeGuard[kernel.LoadOp]:
+    """Whether an op loads at another place in each iteration of a loop."""
+    return isinstance(op, kernel.LoadOp) and loop.axis.data in op.map.data[0].free_symbols
 
 
 def _loads(loop: Loop, constants: set[SSAValue]) -> list[kernel.LoadOp]:

@@ -21,7 +21,7 @@ from ..analysis.loops import Loop
 from ..analysis.slices import backward_slice
 from ..counters import counter
 from .gpu_steps import programs_of
-from .overlapping import bodies_of, constants_of, followers_of, may_overlap
+from .overlapping import constants_of, followers_of, may_overlap, programs_in
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class KernelOverlapLaunches(ModulePass):
                 is_small = programs_of(function, sizes.of(function)) < target.processors
                 late = self.late_release and not is_small
                 late = late and _any_is_small(followers[name], kernels, sizes, target.processors)
-                for block in bodies_of(function):
+                for block in programs_in(function):
                     _await_in(block, constants.get(name, set()))
                     _release_in(block, late)
 
