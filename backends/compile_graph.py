@@ -235,6 +235,7 @@ def with_torch_flags(config: Config, graph: torch.fx.GraphModule | None = None) 
         allow_tf32=config.allow_tf32 or multiplies_in_tf32(),
         products=_library_for(config, graph),
         packed_weights=_packed_weights(config),
+        overlap_launches=_overlap(config, graph),
         integer_products=way_to_multiply_integers() if config.integer_products == "auto" else config.integer_products,
     )
 
@@ -250,6 +251,31 @@ def _library_for(config: Config, graph: torch.fx.GraphModule | None) -> str:
     products = (node for each in targets for node in graph.graph.find_nodes(op="call_function", target=each))
     on_cpu = any(in_host_memory(node.meta["val"].device.type) for node in products if "val" in node.meta)
     return faster_library(config.cache) if on_cpu else BLAS
+
+
+#: products of one row that a graph has at least whose launches overlap: one has no other to hide behind
+LEAST_PRODUCTS = 2
+
+
+def _overlap(config: Config, graph: torch.fx.GraphModule | None) -> str:
+    """Whether launches overlap: 'always' or 'never'.
+
+    A product of one row is as long as its weight takes to read, of which little is on its way while a launch begins and
+    ends. In other graphs nobody has measured that it pays.
+    """
+    if config.overlap_launches != "auto" or graph is None:
+        return "never" if config.overlap_launches == "auto" else config.overlap_launches
+    ops = torch.ops.aten
+    if any(graph.graph.find_nodes(op="call_function", target=ops.convolution.default)):
+        return "never"
+    lefts = [
+        node.args[place].meta.get("val")  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+        for target, place in ((ops.mm.default, 0), (ops.addmm.default, 1))
+        for node in graph.graph.find_nodes(op="call_function", target=target)
+    ]
+    rows = [left.shape[0] if isinstance(left, torch.Tensor) and left.is_cuda else 0 for left in lefts]
+    is_one_row = len(rows) >= LEAST_PRODUCTS and all(isinstance(each, int) and each == 1 for each in rows)
+    return "always" if is_one_row else "never"
 
 
 def _packed_weights(config: Config) -> str:
@@ -289,8 +315,11 @@ _OF_PASSES = (
 def options_of_passes(config: Config) -> dict[str, Any]:
     """The options of the configuration that passes have too, where they are not left at their default."""
     changed = {name: value for name in _OF_PASSES if (value := getattr(config, name)) != getattr(Config, name)}
-    if "loop_products" in changed:
-        changed["loop_products"] = config.loop_products == "always"
+    for name in ("loop_products", "overlap_launches"):
+        if name in changed:
+            changed[name] = getattr(config, name) == "always"
+    if config.overlap_launches != "always":
+        changed.pop("overlap_launches", None)  # passes of a pipeline may ask for it by themselves
     return {**changed, "choices": choices_of(config)}
 
 

@@ -106,10 +106,13 @@ class Config:
         "compute products of a matrix and few vectors by kernels that fuse with what is around them, where that was "
         "measured to be faster than the library, on a CPU of one vector of bfloat16",
     )
-    overlap_launches: bool = _option(
-        False,
-        "on NVIDIA GPUs from Hopper on, let a kernel begin before the one in front of it ends, and wait for that by "
-        "itself: 2 to 3 % of a token of a 1.1B Llama",
+    overlap_launches: str = _option(
+        "never",
+        "on NVIDIA GPUs from Hopper on, let a kernel begin before the one in front of it ends, load weights, and wait "
+        "for the rest by itself: 'auto' where all products of a graph have one row, as those of a decoding step, "
+        "'always' (True), or 'never' (False)",
+        ("auto", "always", "never"),
+        synonyms={True: "always", False: "never"},
     )
     loop_products: str = _option(
         "auto",

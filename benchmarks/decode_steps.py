@@ -22,17 +22,26 @@ from decoding import KINDS, SHAPES, Llama, inputs
 from gpu import make_importable
 
 Options = dict[str, str]
-_OVERLAP = {"kernel-overlap-launches": "overlap-launches=true"}
+_WAIT = {"kernel-overlap-launches": "overlap-launches=true"}
+_AHEAD = _WAIT | {"kernel-load-ahead": "overlap-launches=true"}
+_ROWS = dict.fromkeys(("kernel-tile", "kernel-choose-warps"), "overlap-launches=true")
+_OVERLAP = _AHEAD | _ROWS | {"loop-repeat-rows": "overlap-launches=true"}
 _APART = {"loop-repeat-rows": "repeat-rows=false"}
-#: way -> options of passes; nothing for a pass that is left out
+#: way -> options of passes; nothing for a pass that is left out. `auto`: the option
 WAYS: dict[str, Options] = {
     "inductor": {},
     "eager": {},
+    "auto": {},
     "default": {},
     "overlap": _OVERLAP,
     "apart": _APART,
     "apart, overlap": _APART | _OVERLAP,
     "turned apart": {"kernel-inline-launches": ""},
+    "wait first": _WAIT,
+    "wait first, rows": _WAIT | _ROWS,
+    "weights ahead": _AHEAD,
+    "overlap, norms apart": _AHEAD | _ROWS,
+    "overlap, released at once": _OVERLAP | {"kernel-overlap-launches": "overlap-launches=true late-release=false"},
 }
 
 
@@ -56,7 +65,9 @@ def measure(kind: str, name: str, options: Options, size: str, device: str, out:
                 model, given = Llama(SHAPES[size], KINDS[kind]).eval(), inputs(device)
             exact = model(*given).float()
             began = time.time()
-            mode: dict[str, Any] = {"pipeline": pipeline(options)}
+            mode: dict[str, Any] = {"pipeline": pipeline(options), "overlap_launches": False}
+            if name == "auto":
+                mode = {"overlap_launches": "auto"}
             if device == "cuda":
                 mode["triton.cudagraphs"] = True
             if name == "eager":

@@ -99,7 +99,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-vectorize,kernel-relax-atomics,kernel-tile,"
         "kernel-choose-threads,kernel-stage-blocks,"
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
-        "kernel-hoist-loads,kernel-choose-steps,kernel-unroll,kernel-block-rows,kernel-turn-scans,"
+        "kernel-hoist-loads,kernel-load-ahead,kernel-choose-steps,kernel-unroll,kernel-block-rows,kernel-turn-scans,"
         "kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
         "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,kernel-unpack-digits,"
         "kernel-mark-arithmetic,"

@@ -47,6 +47,9 @@ class Statements(Walk):
     def wait(self, op: kernel.AwaitOp) -> None:
         """What the program calls one after the other ends one after the other."""
 
+    def release(self, op: kernel.ReleaseOp) -> None:
+        """Nothing waits for it."""
+
     @override
     def scalar(self, op: Operation) -> None:
         """Write an op that computes one value."""

@@ -24,6 +24,7 @@ class Walk:
         kernel.AssertOp: "check",
         kernel.BarrierOp: "barrier",
         kernel.AwaitOp: "wait",
+        kernel.ReleaseOp: "release",
         kernel.YieldOp: "end",
     }
 

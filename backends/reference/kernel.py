@@ -223,6 +223,9 @@ class KernelFrame(Frame):
     def wait(self, op: kernel.AwaitOp) -> None:
         """Launches run one after the other here."""
 
+    def release(self, op: kernel.ReleaseOp) -> None:
+        """No launch begins before this one has ended."""
+
     def local(self, op: kernel.LocalOp) -> None:
         """A buffer of canaries for each lane."""
         kind = op.buffer.type
@@ -286,6 +289,7 @@ class KernelFrame(Frame):
         kernel.AssertOp: check,
         kernel.BarrierOp: barrier,
         kernel.AwaitOp: wait,
+        kernel.ReleaseOp: release,
         kernel.ForOp: loop,
         kernel.ReduceOp: reduce,
         kernel.ScanOp: scan,

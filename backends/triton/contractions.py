@@ -44,7 +44,7 @@ class Contractions:
         context.narrow.update(kernel.operand_of(factor) for each in products for factor in (each.left, each.right))
         rows, columns = (next(lanes.dim for lanes in context.lanes if lanes.axis == axis) for axis in sides)
         depth = len(context.lanes)
-        if self._is_one_step(op):
+        if self.is_one_step(op):
             self._at_once(op, products, rows, columns, depth)
             return
         totals = [self._total(op, k, (rows, columns)) for k in range(len(op.results))]
@@ -72,7 +72,7 @@ class Contractions:
         context.out.line(f"{name} = {start}")
         return Value(name, dtype, dims)
 
-    def _is_one_step(self, op: kernel.ReduceOp) -> bool:
+    def is_one_step(self, op: kernel.ReduceOp) -> bool:
         """Whether one tile covers the depth, from its first element."""
         return op.lo.data is ZERO and not op.goes_on and is_persistent(op, self.context.ranges)
 
@@ -97,7 +97,7 @@ class Contractions:
         context = self.context
         rows, along = frame
         for op in outer.body.block.ops:
-            if not isinstance(op, kernel.ReduceOp) or not self._is_one_step(op):
+            if not isinstance(op, kernel.ReduceOp) or not self.is_one_step(op):
                 continue
             found = kernel.contraction_of(op)
             assert not isinstance(found, str)

@@ -80,8 +80,6 @@ class _KernelEmitter(Walk):
             context.status = context.names.fresh("status")
             signature[context.status] = "*i32"
         overlaps = context.nvidia and any(isinstance(op, kernel.AwaitOp) for op in function.walk())
-        if overlaps:
-            context.out.line("nvidia.let_next_begin()")
         self._widen_symbols()
         programs = programs_of(function.body.block)
         self._programs(programs)
@@ -217,6 +215,10 @@ class _KernelEmitter(Walk):
     def wait(self, op: kernel.AwaitOp) -> None:
         """Emit a wait for the launches in front."""
         memory.wait(self.context, op)
+
+    def release(self, op: kernel.ReleaseOp) -> None:
+        """Emit that the launch behind may begin."""
+        memory.release(self.context, op)
 
     def check(self, op: kernel.AssertOp) -> None:
         """Emit an assert."""

@@ -186,6 +186,12 @@ def wait(context: Context, op: kernel.AwaitOp) -> None:
         context.out.line("nvidia.await_launches()")
 
 
+def release(context: Context, op: kernel.ReleaseOp) -> None:
+    """Emit that the launch behind may begin; on other GPUs than NVIDIA's it does not."""
+    if context.nvidia:
+        context.out.line("nvidia.let_next_begin()")
+
+
 def store(context: Context, op: kernel.StoreOp) -> None:
     """Emit a store, plain, combining or atomic."""
     value = context.value(op.value)

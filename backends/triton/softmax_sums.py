@@ -53,12 +53,15 @@ class SoftmaxSums:
         sums = [self._sum(op, k, part, (rows, columns), dtype) for k, part in enumerate(parts)]
         self.contractions.ahead(op, (rows, along))
         with self.axes.stepped(op) as step:
+            # the only step has nothing else on its way while it waits for scores
+            is_only = self.contractions.is_one_step(op)
+            rights = [self._right(op, step, each, (along, columns)) for each in sums] if is_only else []
             with context.framed((rows, along)), self.axes.lanes(op, step):
                 scores = self._scores(op, parts, (rows, along))
                 times = None if op.factor is None else op.factor.value.data
                 shares = [self._shares(each, *score, times) for each, score in zip(sums, scores, strict=True)]
-            for each, (weights, scale) in zip(sums, shares, strict=True):
-                right = self.contractions.operand(op, step, each.part.right, (along, columns))
+            for number, (each, (weights, scale)) in enumerate(zip(sums, shares, strict=True)):
+                right = rights[number] if rights else self._right(op, step, each, (along, columns))
                 arguments = self.contractions.precision(each.part.element, None)
                 rescaled = f"{each.weighted} * {scale}[:, None]"
                 context.out.line(f"{each.weighted} = tl.dot({weights}, {right}, {rescaled}{arguments})")
@@ -70,6 +73,10 @@ class SoftmaxSums:
                     text = context.along(name, rows)
                     context.values[result] = context.define(text, dtype, (rows,), f"{name}_rows", pure=False)
             context.values[op.results[3 * k + 2]] = Value(each.weighted, dtype, dims)
+
+    def _right(self, op: kernel.ReduceOp, step: str, each: _Sum, frame: tuple[int, int]) -> Value:
+        """Emit the factor that the weights are multiplied with."""
+        return self.contractions.operand(op, step, each.part.right, frame)
 
     def _sum(
         self, op: kernel.ReduceOp, number: int, part: kernel.WeightedSum, dims: tuple[int, int], dtype: str

@@ -30,6 +30,7 @@ from .memory import (
     IndexOp,
     LoadOp,
     LocalOp,
+    ReleaseOp,
     StoreOp,
     index_of,
     other_half,
@@ -39,14 +40,29 @@ from .types import BufferType
 
 Kernel = Dialect(
     "kernel",
-    [AssertOp, AwaitOp, BarrierOp, ForOp, FuncOp, IndexOp, LoadOp, LocalOp, ReduceOp, ScanOp, StoreOp, YieldOp],
+    [
+        AssertOp,
+        AwaitOp,
+        BarrierOp,
+        ForOp,
+        FuncOp,
+        IndexOp,
+        LoadOp,
+        LocalOp,
+        ReduceOp,
+        ReleaseOp,
+        ScanOp,
+        StoreOp,
+        YieldOp,
+    ],
     [BufferType],
 )
 
 __all__ = [
     "DESCRIPTOR", "DIVISOR", "FLOATS8", "HALVES", "MAPPINGS", "PRECISION", "PRECISIONS", "TINY", "AssertOp",
     "AwaitOp", "BarrierOp", "Box", "BufferType", "ForOp", "FuncOp", "IndexOp", "Kernel", "LoadOp", "LocalOp",
-    "Product", "ReduceOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp", "axes_of", "box_of", "contraction_of",
-    "element_of", "float_sums", "groupable", "index_of", "leading_products", "mark_of", "operand_of", "other_half",
+    "Product", "ReduceOp", "ReleaseOp", "ScanOp", "StoreOp", "WeightedSum", "YieldOp", "axes_of", "box_of",
+    "contraction_of", "element_of", "float_sums", "groupable", "index_of", "leading_products", "mark_of", "operand_of",
+    "other_half",
     "problem_of_marks", "products_of", "stored_between", "tiled_axes", "weighted_parts", "weighted_sums_of",
 ]  # fmt: skip

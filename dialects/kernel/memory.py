@@ -233,6 +233,17 @@ class AwaitOp(AssemblyOp):
 
 
 @op_definition
+class ReleaseOp(AssemblyOp):
+    """The launch behind may begin, once all programs have come here or ended: `kernel.release`.
+
+    What it reads of this kernel's results waits in an await of its own, until this kernel has ended.
+    """
+
+    name = "kernel.release"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+
+@op_definition
 class IndexOp(IndexBase):
     """An index expression as an i64 value: `%i = kernel.index 4*i0 + d0 (d0 = %j)`."""
 

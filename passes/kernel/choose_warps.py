@@ -18,9 +18,9 @@ from ..counters import counter
 from .gpu_blocks import GpuBlocks, fill_up, fit_cache, programs_in_cache
 from .gpu_rows import keeps_several
 from .gpu_steps import (
+    all_programs_of,
     bytes_read_again,
     loops_over_columns,
-    programs_of,
     takes_rows_at_once,
     tiles_of_steps,
     waits_for_rows,
@@ -55,11 +55,15 @@ class KernelChooseWarps(KernelPass, kernels=tiled_for_gpu):
     warps: int = 0
     per_thread: int = 0
     least_per_thread: int = 0
+    overlap_launches: bool = False
+    """Leave half of the room to programs of the next launch."""
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Choose warps for every kernel for a GPU."""
         if counter(self.name):
-            choose_warps(function, facts.target, GpuBlocks.of(facts.target, self), facts.sizes, facts.ranges)
+            overlaps = self.overlap_launches and facts.target.overlaps
+            blocks = GpuBlocks.of(facts.target, self)
+            choose_warps(function, facts.target, blocks, facts.sizes, facts.ranges, overlaps)
 
 
 @dataclass(frozen=True)
@@ -78,23 +82,31 @@ class _Program:
     again: int
 
 
-def choose_warps(function: kernel.FuncOp, target: GpuTarget, blocks: GpuBlocks, sizes: Sizes, ranges: Ranges) -> None:
-    """Choose the warps and programs of one kernel."""
+def choose_warps(
+    function: kernel.FuncOp,
+    target: GpuTarget,
+    blocks: GpuBlocks,
+    sizes: Sizes,
+    ranges: Ranges,
+    overlaps: bool = False,
+) -> None:
+    """Choose the warps and programs of one kernel; `overlaps`: programs of the next launch begin beside them."""
     per_thread = function.properties.pop("per_thread", None)
     program = _Program(
         max(tiles_of_steps(function), default=1),
         per_thread.value.data if isinstance(per_thread, IntegerAttr) else blocks.per_thread,
-        programs_of(function, sizes),
+        all_programs_of(function, sizes),
         bytes_read_again(function, sizes, ranges),
     )
-    warps, programs = _warps(function, program, target, blocks, ranges)
+    room = target.room // 2 if overlaps else target.room
+    warps, programs = _warps(function, program, target, blocks, ranges, room)
     function.properties["num_warps"] = IntegerAttr(min(warps, target.warps), i64)
     if programs is not None and counter("kernel-choose-warps-programs"):
         function.properties["programs"] = IntegerAttr(programs, i64)
 
 
 def _warps(
-    function: kernel.FuncOp, program: _Program, target: GpuTarget, blocks: GpuBlocks, ranges: Ranges
+    function: kernel.FuncOp, program: _Program, target: GpuTarget, blocks: GpuBlocks, ranges: Ranges, room: int
 ) -> tuple[int, int | None]:
     """Warps of a program, and how many programs there are if not one for each row."""
     again = program.again
@@ -107,7 +119,7 @@ def _warps(
     along_rows = scanned == blocks.per_thread  # where all programs run at once, more threads wait for memory
     most = blocks.warps_for(program.elements, max(least, scanned // 2 if along_rows else scanned), target)
     moments = any(map(keeps_several, loops_over_columns(function, ranges)))
-    room = target.room // (FILLED_BY_MOMENTS if moments else 1)
+    room = room // (FILLED_BY_MOMENTS if moments else 1)
     warps = fill_up(warps, most, program.programs, target, room)
     if not again:
         return warps, None

@@ -38,10 +38,19 @@ def bytes_of_rows(nest: GpuNest) -> int:
 
 def bytes_of_products(nest: GpuNest, op: Loop) -> int:
     """Bytes of rows of its own that a program multiplies with an element of a vector: of each row that it reads."""
+    return sum(_rows_multiplied(nest, op))
+
+
+def rows_of_products(nest: GpuNest, op: Loop) -> int:
+    """How many rows of its own a program multiplies with a vector for each of its results."""
+    return len(_rows_multiplied(nest, op))
+
+
+def _rows_multiplied(nest: GpuNest, op: Loop) -> list[int]:
+    """Bytes of an element of each row of its own that a program multiplies with a vector."""
     own = [loop.axis.data for loop in nest.chain]
     loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
-    rows = {a.op.map: a.bytes for a in loads if any(a.stride(axis) is not ZERO for axis in own)}
-    return sum(each for each in rows.values())
+    return list({a.op.map: a.bytes for a in loads if any(a.stride(axis) is not ZERO for axis in own)}.values())
 
 
 def accumulators(nest: GpuNest) -> int:

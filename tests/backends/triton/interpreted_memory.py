@@ -301,6 +301,7 @@ def test_programs_that_wait_for_launches_in_front() -> None:
   kernel.for i0 in 0 to 8 map grid tile 2 {
     %s = kernel.reduce sum i1 in 0 to 96 map vector tile 64 {
       %b = kernel.load %w[96*i0 + i1]
+      kernel.release
       kernel.await
       %a = kernel.load %x[i1]
       %f = scalar.cast %b : i8 to f32

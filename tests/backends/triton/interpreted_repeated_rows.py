@@ -26,12 +26,17 @@ def product(x: Tensor, other: Tensor, scale: Tensor, weight: Tensor, next_weight
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("columns", [64, 72])
-def test_norm(dtype: torch.dtype, columns: int) -> None:
+@pytest.mark.parametrize("overlap", [False, True])
+def test_norm(dtype: torch.dtype, columns: int, overlap: bool) -> None:
+    """With launches that overlap each kernel loads its weight, in front of its wait."""
     torch.manual_seed(0)
     sizes = ((1, columns), (1, columns), (columns,), (1280, columns), (columns, columns))
     inputs = [torch.randn(size).to(dtype) for size in sizes]
-    module, given, sources = kernels_for_gpu(product, inputs, {})
+    module, given, sources = kernels_for_gpu(product, inputs, {"overlap_launches": overlap})
     assert len(sources) == 2
+    for source in sources:
+        front, wait, _ = source.partition("nvidia.await_launches()")
+        assert bool(wait) is overlap and (not overlap or front.count("tl.load(") >= 1)
     exact = product(*(each.double() for each in inputs))
     allowed = 2 * (product(*inputs).double() - exact).norm()
     for run in (build(module), lambda given: run_module(module, given)):

@@ -21,6 +21,7 @@ kernel.func @sum(%x: !kernel.buffer<f32, 128>, %w: !kernel.buffer<f32, 16384>, %
 }
 // CHECK-LABEL: kernel.func @sum
 // CHECK-NEXT: kernel.for i0 in 0 to 128 map grid {
+// CHECK-NEXT: kernel.release
 // CHECK-NEXT: kernel.await
 // CHECK-NEXT: kernel.load %r
 // CHECK-NOT: kernel.await
@@ -44,9 +45,11 @@ kernel.func @both(%x: !kernel.buffer<f32, 128>, %y: !kernel.buffer<f32, 128>, %z
 }
 // CHECK-LABEL: kernel.func @both
 // CHECK-NEXT: kernel.for i0
+// CHECK-NEXT: kernel.release
 // CHECK-NEXT: kernel.await
 // CHECK: kernel.for i1
 // CHECK-NEXT: kernel.for i2
+// CHECK-NEXT: kernel.release
 // CHECK-NEXT: kernel.await
 
 // It has too many programs: those that wait by themselves start slowly.
@@ -72,6 +75,7 @@ kernel.func @double(%x: !kernel.buffer<f32, 128>, %y: !kernel.buffer<f32, 128>) 
 }
 // CHECK-LABEL: kernel.func @double
 // CHECK-NEXT: kernel.for
+// CHECK-NEXT: kernel.release
 // CHECK-NEXT: kernel.await
 // CHECK-NEXT: kernel.load
 
