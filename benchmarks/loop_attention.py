@@ -300,13 +300,13 @@ class Results:
 
 
 def in_process(
-    name: str, size: str, whos: Sequence[str], results: Results, timeout: float, cache: str, by_kernel: bool
+    name: str, size: str, whos: Sequence[str], results: Results, timeout: float, cache: str, lock: str, by_kernel: bool
 ) -> None:
     """Run a variant in a process of its own; whoever ran when time was up has a row that says so."""
     left = results.missing(name, size, whos)
     while left:
         environment = os.environ | {variable: f"{cache}/{folder}" for variable, folder in CACHES.items()}
-        command = [sys.executable, __file__, "--worker", name, size, "--lock", f"{cache}/lock", "--who", *left]
+        command = [sys.executable, __file__, "--worker", name, size, "--lock", lock, "--who", *left]
         command += ["--backward"] if results.backward else []
         command += ["--kernels"] if by_kernel else []
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -424,7 +424,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="print the table of the file, and run nothing")
     parser.add_argument("--records", action="store_true", help="print the lines of records, and run nothing")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--lock", help=argparse.SUPPRESS)
+    parser.add_argument("--lock", help="a file that others who measure at the same time lock, too")
     args = parser.parse_args()
     if args.worker:
         name, size = args.worker
@@ -439,7 +439,8 @@ def main() -> None:
             jobs = [(name, size, part) for size in args.sizes for part in parts for name in args.variants]
 
             def run(job: tuple[str, str, list[str]]) -> None:
-                in_process(*job, results=results, timeout=args.timeout, cache=cache, by_kernel=args.kernels)
+                lock = args.lock or f"{cache}/lock"
+                in_process(*job, results, args.timeout, cache, lock, args.kernels)
 
             list(pool.map(run, jobs))
     print(table(results.rows))

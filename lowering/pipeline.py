@@ -91,7 +91,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-fold-lanes,kernel-inline-launches,kernel-pair-lanes,kernel-interleave-lanes,"
         "kernel-read-back,kernel-write-ahead,"
         "kernel-map-softmax-sums,kernel-map-chained-products,kernel-bound-steps,"
-        "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-factor-sums,kernel-peel-masked-steps,"
+        "kernel-skip-hidden-steps,kernel-fold-exponents,kernel-fuse-scales,kernel-factor-sums,kernel-peel-masked-steps,"
         "kernel-lead-products,kernel-order-programs,"
         "kernel-map-products,kernel-factor-groups,kernel-split-last-wave,kernel-load-boxes,kernel-load-in-lanes,"
         "kernel-jam-rows,kernel-join-runs,kernel-stage-rows,kernel-map,"

@@ -61,7 +61,8 @@ class ChainTiles:
     Those that stand here were tuned on an H200 with `benchmarks/loop_attention.py`, heads of 64 and 128.
 
     weighed:   of sums that a softmax weighs
-    masked:    the same where some scores are hidden: smaller tiles have more steps that are left out
+    masked:    the same where some scores are hidden: smaller tiles have more steps that are left out; and where lanes
+               load element by element: while one program waits, another one works
     chained:   of other such sums, as those of gradients
     single:    the same where one product is summed, so that fewer registers are taken, and rows are many
     many_rows: rows for each processor that are many: two programs of the larger tile

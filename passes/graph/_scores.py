@@ -75,14 +75,15 @@ def _read(op: Operation, origins: Mapping[SSAValue, frozenset[Operation]]) -> fr
 
 
 def _is_wide(op: Operation) -> bool:
-    """Whether a product has many times as many elements as its factors, and would be the most of what is saved."""
-    return _TIMES * sum(map(_elements, op.operands)) <= _elements(op.results[0])
+    """Whether a product surely has many times the elements of its factors, and would be the most of what is saved."""
+    counts = [_known_count(value) for value in (op.results[0], *op.operands)]
+    return None not in counts and (counts[0] or 0) >= _TIMES * sum(count or 0 for count in counts[1:])
 
 
-def _elements(value: SSAValue) -> int:
-    """How many elements a tensor has; 0 where nobody knows."""
+def _known_count(value: SSAValue) -> int | None:
+    """How many elements a tensor has; None where its sizes are symbols."""
     sizes = [size.as_int() for size in type_of(value).shape]
-    return 0 if None in sizes else prod(size for size in sizes if size is not None)
+    return None if None in sizes else prod(size or 0 for size in sizes)
 
 
 def _is_nest(op: Operation) -> bool:

@@ -165,9 +165,10 @@ _OF_GATHERED, _OF_LANES = 3, 1
 def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile:
     """A tile by the size of the heads; smaller where there are few rows, and where a thread had too few registers."""
     longest = max(sizes.trips(nest.columns), *(sizes.trips(op) for op in nest.inner), 16)
-    is_masked = any(isinstance(op, arith.SelectOp) for total in nest.sums for op in total.body.block.ops)
+    ops = [op for total in nest.sums for op in total.body.block.ops]
+    is_small = any(isinstance(op, arith.SelectOp) or _is_gathered(op, nest) for op in ops)
     tiles = target.chains
-    tile = StepTile(*tiles.of(tiles.masked if is_masked else tiles.weighed, longest))
+    tile = StepTile(*tiles.of(tiles.masked if is_small else tiles.weighed, longest))
     if isinstance(nest.parts[0].element, Float32Type):
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 2)
     width = max(16, power_above(sizes.trips(nest.columns)))

@@ -2,10 +2,10 @@
 // RUN: inductile-opt %s -p kernel-lead-products -t triton | filecheck %s --check-prefix=TRITON
 
 // The second product needs nothing of the first one, and stands beside it; what is made of both comes behind.
-kernel.func @gradient(%q: !kernel.buffer<bf16, 8192>, %k: !kernel.buffer<bf16, 8192>, %t: !kernel.buffer<bf16, 8192>, %o: !kernel.buffer<f32, 8192>) target "cuda:90" num_warps 4 {
+kernel.func @gradient(%q: !kernel.buffer<bf16, 8192>, %k: !kernel.buffer<bf16, 8192>, %t: !kernel.buffer<bf16, 8192>, %o: !kernel.buffer<f32, 8192>, %u: !kernel.buffer<f32, 8192>) target "cuda:90" num_warps 4 {
   kernel.for i1 in 0 to 512 map grid tile 64 {
     kernel.for i2 in 0 to 16 map vector tile 16 {
-      %g = kernel.reduce sum i3 in 0 to 512 map matrix tile 32 {
+      %g, %h = kernel.reduce [sum, sum] i3 in 0 to 512 map matrix tile 32 {
         %s = kernel.reduce sum i4 in 0 to 16 map matrix tile 16 {
           %a = kernel.load %q[16*i1 + i4]
           %b = kernel.load %k[16*i3 + i4]
@@ -29,9 +29,15 @@ kernel.func @gradient(%q: !kernel.buffer<bf16, 8192>, %k: !kernel.buffer<bf16, 8
         %v = kernel.load %k[16*i3 + i2]
         %vw = scalar.widen %v : bf16 to f32
         %r = arith.mulf %w, %vw : f32
-        kernel.yield %r
+        %en = scalar.narrow %e : f32 to bf16
+        %ew = scalar.widen %en : bf16 to f32
+        %x = kernel.load %t[16*i3 + i2]
+        %xw = scalar.widen %x : bf16 to f32
+        %z = arith.mulf %ew, %xw : f32
+        kernel.yield %r, %z
       }
       kernel.store %g, %o[16*i1 + i2]
+      kernel.store %h, %u[16*i1 + i2]
       kernel.yield
     }
     kernel.yield
