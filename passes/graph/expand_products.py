@@ -55,8 +55,9 @@ class ExpandProducts(ProductPass):
                    its operands has few vectors, as many as the target's description says (`Target.row_sums`), and
                    the other one, which is the larger, is a matrix whose elements lie side by side along the depth, as
                    the weight of a linear layer: then it is a sum of rows, which reads each row once. What lies side by
-                   side along the result is left to the library, as is everything on a target without such a number, or
-                   with the option `row_products` off. Fused attention of so few queries is marked, too, where nothing
+                   side along the result is left to the library, as is everything on a target without such a number,
+                   or with the option `row_products` off, and on a CPU a matrix that ops make.
+                   Fused attention of so few queries is marked, too, where nothing
                    is dropped, it is not causal, and nothing but its result is read: its keys and values, which groups
                    of heads may share, are read where they lie. `lower-aten-to-loop` makes the nests.
                    With the option `loop_products` every other product is marked, too, unless it has fewer than 9 rows
@@ -102,6 +103,8 @@ class ExpandProducts(ProductPass):
         known = target.row_sums if self.row_products else {}
         limits = RowSums(self.vectors, "the option", self.vectors) if self.vectors else known.get(str(element))
         is_float = isinstance(element, _FLOATS)
+        if not isinstance(target, GpuTarget) and not self.vectors and _is_computed(op, ranges):
+            return
         if is_float and limits is not None and (self.row_products or self.loop_products):
             self._mark_for_rows(op, limits, ranges)
 
@@ -245,6 +248,14 @@ def _objection_to_kind(op: AtenOp) -> str | None:
     heads, of_keys = query.shape[1].as_int(), key.shape[1].as_int()
     fits = query.shape[1] is key.shape[1] or (heads and of_keys and heads % of_keys == 0)
     return None if fits and key.shape[:-1] == value.shape[:-1] else "its heads do not fit"
+
+
+def _is_computed(op: AtenOp, ranges: Ranges) -> bool:
+    """Whether ops make the matrix of a product: `graph-multiply-quantised` chooses for one that is dequantised."""
+    matrix = op.operands[-1 if at_most(type_of(op.operands[-2]).shape[-2], 1, ranges) else -2]
+    while isinstance(view := matrix.owner, AtenOp) and view.schema.is_view and len(view.operands) == 1:
+        matrix = view.operands[0]
+    return isinstance(matrix.owner, AtenOp)
 
 
 def _objection(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | None:
