@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import torch
 
 from ...records import dataclass
+from .pickling import dumps
 
 
 @dataclass
@@ -61,3 +63,18 @@ class KeepingGiven:
             for position in self._given:
                 args[position] = args[position].clone()
         return self._run(args)
+
+
+class PostponedModule:
+    """The backward graph of an entry as AOTAutograd traced it: bytes until compiled autograd, and nobody else, asks for it.
+
+    Torch's own `SerializedGraphModule` has the graphs inside of it unpickled with the entry. They are traced anew for
+    that, and a graph that calls others, as a branch with branches does, cannot be.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._content = dumps(module)
+
+    def deserialize(self) -> Any:
+        """The graph."""
+        return pickle.loads(self._content).deserialize()

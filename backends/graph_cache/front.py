@@ -26,7 +26,7 @@ from ..config import names_of
 from ..torch_logs import is_read
 from . import private
 from .artifact import pack, unpack
-from .entry import StoredBackward, StoredForward
+from .entry import PostponedModule, StoredBackward, StoredForward
 from .identity import identity_lines
 from .key import NotCacheableError, key_lines, process_text
 from .overrides import changed_operator
@@ -340,6 +340,8 @@ class GraphSession:
             stored.compiled_bw = StoredBackward(
                 self._data_of(backward), backward.backward_state_indices, backward.num_symints_saved_for_bw_, given
             )
+        if entry.serialized_bw_module is not None:
+            stored.serialized_bw_module = PostponedModule(entry.serialized_bw_module)
         for name in ("aot_joint_graph_str", "aot_forward_graph_str", "aot_backward_graph_str", "min_cut_info_str"):
             setattr(stored, name, None)
         return dumps(stored), stored

@@ -215,7 +215,12 @@ def _branches(factor: float) -> Any:
     return lambda x: torch.cond(x.sum() > 0, lambda a: a * factor, lambda a: a.cos(), (x,))
 
 
-@pytest.mark.parametrize("make", [_branches, _rounds, _rows])
+def _branches_inside(factor: float) -> Any:
+    """The graphs of its backward graph call others."""
+    return lambda x: torch.cond(x.sum() > 0, _branches(factor), lambda a: a.sin(), (x,))
+
+
+@pytest.mark.parametrize("make", [_branches, _branches_inside, _rounds, _rows])
 def test_bodies_of_operators_are_part_of_the_key(make: Any) -> None:
     """Torch's own cache takes none of them."""
     assert [run(make(0.5), X), run(make(0.5), X), run(make(0.25), X)] == ["miss", "hit", "miss"]
