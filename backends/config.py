@@ -107,7 +107,7 @@ class Config:
         "measured to be faster than the library, on a CPU of one vector of bfloat16",
     )
     overlap_launches: str = _option(
-        "never",
+        "auto",
         "on NVIDIA GPUs from Hopper on, let a kernel begin before the one in front of it ends, load weights, and wait "
         "for the rest by itself: 'auto' where all products of a graph have one row, as those of a decoding step, "
         "'always' (True), or 'never' (False)",

@@ -25,9 +25,9 @@ Options = dict[str, str]
 _WAIT = {"kernel-overlap-launches": "overlap-launches=true"}
 _AHEAD = _WAIT | {"kernel-load-ahead": "overlap-launches=true"}
 _ROWS = dict.fromkeys(("kernel-tile", "kernel-choose-warps"), "overlap-launches=true")
-_OVERLAP = _AHEAD | _ROWS | {"loop-repeat-rows": "overlap-launches=true"}
+_OVERLAP = _AHEAD | _ROWS
 _APART = {"loop-repeat-rows": "repeat-rows=false"}
-#: way -> options of passes; nothing for a pass that is left out. `auto`: the option
+#: way -> options of passes; nothing for a pass that is left out. `auto` is what users get
 WAYS: dict[str, Options] = {
     "inductor": {},
     "eager": {},
@@ -40,7 +40,6 @@ WAYS: dict[str, Options] = {
     "wait first": _WAIT,
     "wait first, rows": _WAIT | _ROWS,
     "weights ahead": _AHEAD,
-    "overlap, norms apart": _AHEAD | _ROWS,
     "overlap, released at once": _OVERLAP | {"kernel-overlap-launches": "overlap-launches=true late-release=false"},
 }
 
@@ -67,7 +66,7 @@ def measure(kind: str, name: str, options: Options, size: str, device: str, out:
             began = time.time()
             mode: dict[str, Any] = {"pipeline": pipeline(options), "overlap_launches": False}
             if name == "auto":
-                mode = {"overlap_launches": "auto"}
+                mode = {}
             if device == "cuda":
                 mode["triton.cudagraphs"] = True
             if name == "eager":

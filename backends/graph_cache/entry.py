@@ -66,7 +66,7 @@ class KeepingGiven:
 
 
 class PostponedModule:
-    """The backward graph of an entry as AOTAutograd traced it: bytes until compiled autograd, and nobody else, asks for it.
+    """The backward graph of an entry as AOTAutograd traced it: bytes until compiled autograd alone asks for it.
 
     Torch's own `SerializedGraphModule` has the graphs inside of it unpickled with the entry. They are traced anew for
     that, and a graph that calls others, as a branch with branches does, cannot be.

@@ -23,7 +23,7 @@ from .kernel import TritonKernel
 from .loading import load_functions
 from .native import Loaded, Run, direct_scratch, is_direct, load, run_of
 from .request import ALIGNED, Binary
-from .run_table import Direct, split_alike
+from .run_table import Direct
 from .targets import TritonTarget
 from .variants import (
     Variant,
@@ -210,8 +210,6 @@ class DeviceKernel:
                     self._entry = self._short(loaded)
                 if loaded.direct is not None:
                     self.directs[variant.traits] = loaded.direct
-                    if self.overlaps:
-                        split_alike(loaded.direct.function)
         return run
 
     @property

@@ -115,6 +115,28 @@ class Contractions:
                 self.ops(ops)
         self._led = frame, frozenset(ops)
 
+    def columns_ahead(self, outer: kernel.ReduceOp) -> None:
+        """Emit, where a step begins, the right factors of products in it that take one step themselves."""
+        context = self.context
+        for op in outer.body.block.ops:
+            if not isinstance(op, kernel.ReduceOp) or not self.is_one_step(op):
+                continue
+            found = kernel.contraction_of(op)
+            assert not isinstance(found, str)
+            products, _, axis = found
+            columns = next(lanes.dim for lanes in context.lanes if lanes.axis == axis)
+            context.narrow.update(kernel.operand_of(each.right) for each in products)
+            for product in products:
+                if self._is_loaded(product.right, op):
+                    self.operand(op, "", product.right, (len(context.lanes), columns))
+
+    def _is_loaded(self, factor: SSAValue, op: kernel.ReduceOp) -> bool:
+        """Whether a factor is what memory holds, at a place that is known where the step begins."""
+        load = kernel.operand_of(factor).owner
+        return (
+            isinstance(load, kernel.LoadOp) and load.mask is None and not load.dynamic and load.parent is op.body.block
+        )
+
     def _is_of_rows(self, factor: SSAValue, outer: kernel.ReduceOp, op: kernel.ReduceOp) -> bool:
         """Whether a factor needs nothing of the loop around its product, neither the axis nor a value."""
         if outer.axis.data in kernel.axes_of(factor):

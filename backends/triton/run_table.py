@@ -28,9 +28,6 @@ _NO_CONTEXT = frozenset({3, 201})
 _FIELDS, _VARIANT_FIELDS = 10, 4
 _RECORD = _FIELDS + VARIANTS * _VARIANT_FIELDS
 _LAUNCH_RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)
-#: CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, and the part of a processor's memory that all kernels which
-#: overlap ask for, in percent of what programs can share
-_CARVEOUT, SHARED_PART = 9, 50
 
 
 @dataclass(frozen=True)
@@ -51,19 +48,6 @@ def driver() -> int | None:
 def overlapping_driver() -> int | None:
     """The same of the function that takes attributes, such as that a launch may begin before the one in front ends."""
     return _of_driver("cuLaunchKernelEx")
-
-
-def split_alike(function: int) -> None:
-    """Let a kernel have a processor's memory split between cache and programs as all kernels that overlap.
-
-    The driver splits it by what each kernel needs, and a processor has to be empty before it is split otherwise: the
-    programs of a launch would wait for the last ones in front where these have another split.
-    """
-    entry = _of_driver("cuFuncSetAttribute")
-    if entry is not None:
-        ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int)(entry)(
-            function, _CARVEOUT, SHARED_PART
-        )
 
 
 @cache

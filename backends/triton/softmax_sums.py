@@ -53,8 +53,11 @@ class SoftmaxSums:
         sums = [self._sum(op, k, part, (rows, columns), dtype) for k, part in enumerate(parts)]
         self.contractions.ahead(op, (rows, along))
         with self.axes.stepped(op) as step:
-            # the only step has nothing else on its way while it waits for scores
+            # the only step has nothing else on its way while it waits for scores; their factors come first
             is_only = self.contractions.is_one_step(op)
+            if is_only:
+                with context.framed((rows, along)), self.axes.lanes(op, step):
+                    self.contractions.columns_ahead(op)
             rights = [self._right(op, step, each, (along, columns)) for each in sums] if is_only else []
             with context.framed((rows, along)), self.axes.lanes(op, step):
                 scores = self._scores(op, parts, (rows, along))

@@ -33,6 +33,8 @@ from .tiles import is_tiled
 #: large as keeps the memory busy: variances of 12544 x 512, 392 programs with tiles of 2,048, take 16 us on an H200 by
 #: 4 warps and 18 by 8, those of 2048 x 1024 in 512 programs with tiles of 1,024 11.6 by 2 and 13.7 by 4
 FILLED_BY_MOMENTS = 16
+#: warps of a program from which on half of the room is left to the next launch, where launches overlap
+LEAST_BESIDE = 2
 
 
 @dataclass(frozen=True)
@@ -98,15 +100,14 @@ def choose_warps(
         all_programs_of(function, sizes),
         bytes_read_again(function, sizes, ranges),
     )
-    room = target.room // 2 if overlaps else target.room
-    warps, programs = _warps(function, program, target, blocks, ranges, room)
+    warps, programs = _warps(function, program, target, blocks, ranges, overlaps)
     function.properties["num_warps"] = IntegerAttr(min(warps, target.warps), i64)
     if programs is not None and counter("kernel-choose-warps-programs"):
         function.properties["programs"] = IntegerAttr(programs, i64)
 
 
 def _warps(
-    function: kernel.FuncOp, program: _Program, target: GpuTarget, blocks: GpuBlocks, ranges: Ranges, room: int
+    function: kernel.FuncOp, program: _Program, target: GpuTarget, blocks: GpuBlocks, ranges: Ranges, overlaps: bool
 ) -> tuple[int, int | None]:
     """Warps of a program, and how many programs there are if not one for each row."""
     again = program.again
@@ -119,7 +120,7 @@ def _warps(
     along_rows = scanned == blocks.per_thread  # where all programs run at once, more threads wait for memory
     most = blocks.warps_for(program.elements, max(least, scanned // 2 if along_rows else scanned), target)
     moments = any(map(keeps_several, loops_over_columns(function, ranges)))
-    room = room // (FILLED_BY_MOMENTS if moments else 1)
+    room = target.room // (FILLED_BY_MOMENTS if moments else 2 if overlaps and warps >= LEAST_BESIDE else 1)
     warps = fill_up(warps, most, program.programs, target, room)
     if not again:
         return warps, None

@@ -65,8 +65,6 @@ class RepeatRows(LoopPass):
 
     name = "loop-repeat-rows"
     repeat_rows: bool = True
-    overlap_launches: bool = False
-    """Where launches overlap, programs have several rows of a matrix of small elements, and compute a vector once."""
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
@@ -77,7 +75,7 @@ class RepeatRows(LoopPass):
             if not isinstance(target_of(nest), GpuTarget) or chosen_tile(nest) is not None:
                 continue
             for found in list(dict.fromkeys(_vectors(nest))):
-                if _Repeated(nest, found, block, sizes, 1 if self.overlap_launches else BYTES).run():
+                if _Repeated(nest, found, block, sizes).run():
                     simplify_nest(nest, symbol_ranges(function))
                     sweep(block)
 
@@ -93,13 +91,9 @@ def _vectors(nest: GenerateOp) -> Iterator[GenerateOp]:
 
 
 class _Repeated:
-    """One vector, which one nest multiplies with the rows of a matrix.
+    """One vector, which one nest multiplies with the rows of a matrix."""
 
-    least: bytes of the matrix for each product from which on memory takes longer than what is computed again
-    """
-
-    def __init__(self, nest: GenerateOp, vector: GenerateOp, block: Block, sizes: Sizes, least: int) -> None:
-        self.least = least
+    def __init__(self, nest: GenerateOp, vector: GenerateOp, block: Block, sizes: Sizes) -> None:
         self.nest, self.vector, self.block, self.sizes = nest, vector, block, sizes
         self.loads = [cast(LoadOp, use.operation) for use in vector.results[0].uses]
         self.numbers = [load for load in loads_in(vector) if _reduces_to_one(load.operands[0], sizes)]
@@ -165,7 +159,7 @@ class _Repeated:
         bytes_ = [self._bytes(source) for source in sources]
         most, _, element = max(bytes_, default=(0, 0, 1))
         is_once = bool(sources) and most // element <= points <= 2 * max(count for _, count, _ in bytes_)
-        is_few = points <= (MOST_PRODUCTS if most >= self.least * points else FEW_PRODUCTS)
+        is_few = points <= (MOST_PRODUCTS if most >= BYTES * points else FEW_PRODUCTS)
         return rows >= FEWEST_ROWS and is_once and is_few
 
     def _bytes(self, source: SSAValue) -> tuple[int, int, int]:
