@@ -78,9 +78,14 @@ class FewRows:
     packed: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
+_FEW = 16
+
+
 def fills(tile: Sequence[int], columns: int, processors: int) -> bool:
-    """Whether most processors have two programs, the others one."""
-    return 2 * columns >= 3 * processors * tile[1]
+    """Whether most processors have two programs of few rows, the others one, or two of three have one of more rows."""
+    if tile[0] <= _FEW:
+        return 2 * columns >= 3 * processors * tile[1]
+    return 3 * columns >= 2 * processors * tile[1]
 
 
 def filling(tiles: Sequence[tuple[int, ...]], columns: int, processors: int) -> tuple[int, ...]:

@@ -258,7 +258,7 @@ def test_integers_that_the_library_refuses(rows: int, columns: int) -> None:
 @pytest.mark.parametrize("weights", ["i8", "f8E4M3FN", "f8E5M2"])
 @pytest.mark.parametrize("rows", [2, 7, 16])
 def test_few_rows_and_a_weight_of_8_bits(rows: int, weights: str) -> None:
-    """The numbers are scaled where they are read, as eager rounds them."""
+    """Numbers are multiplied as they are, exactly, and the sums are scaled: nothing is rounded in between."""
     left = _matrix(rows, 600, dtype=torch.bfloat16, seed=0)
     weight = torch.randint(-128, 128, (48, 600), dtype=torch.int8, generator=torch.Generator().manual_seed(1))
     if weights != "i8":
@@ -273,7 +273,7 @@ def test_few_rows_and_a_weight_of_8_bits(rows: int, weights: str) -> None:
       %3 = aten.mm(%x, %2) : !aten.tensor<{rows}x48xbf16, {t}>
       func.return %3 : !aten.tensor<{rows}x48xbf16, {t}>
     }}"""
-    made_weight = (weight.to(torch.bfloat16) * scales[:, None]).double()
+    made_weight = weight.double() * scales.double()[:, None]
     _check(text, [left, weight, scales], left.double() @ made_weight.t(), torch.bfloat16, "")
 
 

@@ -35,7 +35,7 @@ func.func @kept(%x: !aten.tensor<129x512xbf16, device = "cuda:0">, %y: !aten.ten
 }
 // CHECK-LABEL: @kept
 // CHECK: aten.mm(%x, %{{[0-9]+}}) : !aten
-// CHECK: aten.mm(%{{.*}}) {implementation = "nest", tile = array<i64: 16, 32, 64, 4, 5>, precision = "bf16"}
+// CHECK: aten.mm(%{{.*}}) {implementation = "nest", tile = array<i64: 16, 64, 64, 4, 4, 4>, precision = "bf16"}
 // REMARK: missed: aten.mm: its weight is dequantised into memory, 2.0 MiB: it has more than 128 rows
 // REMARK: passed: aten.mm: a nest on matrix units that makes its matrix where it reads: 1.0 MiB in each call
 
