@@ -162,7 +162,7 @@ class KeptResults:
 
 @cache
 def _watch_optimizers() -> None:
-    register_optimizer_step_post_hook(_count_step)
+    register_optimizer_step_post_hook(_count_step)  # pyright: ignore[reportArgumentType] - `disable` hides the type
 
 
 @torch.compiler.disable
