@@ -162,10 +162,10 @@ class KeptResults:
 
 @cache
 def _watch_optimizers() -> None:
-    hook: Any = torch.compiler.disable(_count_step)
-    register_optimizer_step_post_hook(hook)
+    register_optimizer_step_post_hook(_count_step)  # pyright: ignore[reportArgumentType] - `disable` hides the type
 
 
+@torch.compiler.disable
 def _count_step(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Count up the versions of what an optimizer has written: torch's own ops of fused ones leave them as they are."""
     parameters = [each for group in optimizer.param_groups for each in group["params"]]
