@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from ..dialects.raw import ops_of
 from ..records import dataclass
 
 if TYPE_CHECKING:
@@ -61,6 +60,7 @@ class GraphReport:
         from ..dialects import host, kernel
         from ..dialects.aten import AtenOp, CallOp, TensorType
         from ..dialects.machine import targets_of
+        from ..dialects.raw import ops_of
         from ..passes.analysis.library_calls import library_calls
         from ..passes.analysis.region_calls import functions_by_name, runs_functions
         from ..passes.analysis.sizes import Sizes

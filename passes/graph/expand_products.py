@@ -160,7 +160,7 @@ class ExpandProducts(ProductPass):
         The library takes as long as for 16 rows then.
         """
         rows, columns = type_of(op.results[0]).shape
-        sums, known = target.row_sums.get(_OF_SCALED), target.dequantised.get(_OF_SCALED)
+        sums, known = target.row_sums.get(str(type_of(op.results[0]).element)), target.dequantised.get(_OF_SCALED)
         if sums is not None and self.row_products and at_most(rows, sums.vectors, ranges):
             return ()
         if known is None or not at_most(rows, known.units, ranges) or not columns.as_int():

@@ -190,16 +190,19 @@ def cost_along(access: Access, loop: Loop, sizes: Sizes, target: GpuTarget) -> f
     return runs * min(sector, max(abs(sizes.of(stride)) * access.bytes, sector / lanes))
 
 
+_ROWS = (kernel.ForOp, kernel.ReduceOp)
+
+
 def may_tile(op: Loop) -> bool:
     """Whether the elements of a loop may be combined in any order, or by a scan."""
     return not (isinstance(op, kernel.ReduceOp) and op.combine is not None)
 
 
 def is_row_of_few(op: Loop, nest: Loop, sizes: Sizes, target: GpuTarget) -> bool:
-    """Whether lanes lie better along a loop of a nest than along the short ones in it, which are then written out."""
+    """Whether lanes lie better along a loop of a nest than along the short ones in it, which each lane runs then."""
     inner = [each for each in op.body.block.ops if isinstance(each, Loop)]
-    lengths = [extent_of(each).as_int() for each in inner if isinstance(each, kernel.ForOp) and is_innermost(each)]
-    if not inner or not isinstance(op, kernel.ForOp) or len(lengths) < len(inner):
+    lengths = [extent_of(each).as_int() for each in inner if isinstance(each, _ROWS) and is_innermost(each)]
+    if not inner or not isinstance(op, _ROWS) or not may_tile(op) or len(lengths) < len(inner):
         return False
     if not all(length is not None and length <= UNROLLED for length in lengths):
         return False

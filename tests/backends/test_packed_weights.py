@@ -205,7 +205,7 @@ def test_mkl_arranges_matrices_of_a_number_of_rows() -> None:
         with torch.no_grad():
             for _ in range(2):
                 torch.testing.assert_close(run(x), model(x), rtol=1e-6, atol=1e-6)
-                model[0].weight.mul_(1.5)
+                model.get_parameter("0.weight").mul_(1.5)
         assert REPORTS[-1].aten_calls == {call: 2}
     torch.compiler.reset()
     run = torch.compile(model, backend="inductile", options={"freezing": True, "products": "blas"}, dynamic=True)
