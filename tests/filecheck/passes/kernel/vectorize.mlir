@@ -230,3 +230,27 @@ kernel.func @scaled_pixels(%x: !kernel.buffer<f32, 10752>, %y: !kernel.buffer<f3
 // CHECK-LABEL: kernel.func @scaled_pixels
 // CHECK:           kernel.for i1 in 0 to 3 map parallel {
 // CHECK-NEXT:        kernel.for i2 in 0 to 224 map vector tile 16 {
+
+// -----
+
+// The elements of a row are short sums themselves: lanes lie along the row, and each runs its own sum.
+
+kernel.func @sums_of_parts(%x: !kernel.buffer<f32, 131072>, %y: !kernel.buffer<f32, 16>) {
+  kernel.for i0 in 0 to 16 {
+    %s = kernel.reduce sum i1 in 0 to 2048 {
+      %p = kernel.reduce sum i2 in 0 to 4 {
+        %v = kernel.load %x[32768*i2 + 2048*i0 + i1]
+        kernel.yield %v
+      }
+      %q = arith.mulf %p, %p : f32
+      kernel.yield %q
+    }
+    kernel.store %s, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// GPU-LABEL: kernel.func @sums_of_parts
+// GPU:         kernel.reduce sum i1 in 0 to 2048 map vector {
+// GPU-NEXT:      kernel.reduce sum i2 in 0 to 4 {
