@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from .diagnostics import run_tool
-from .run import show_results
+from .run import count, show_results, timed
 
 if TYPE_CHECKING:
     from ..backends.packages.load import Package
@@ -53,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument("--random", type=int, metavar="SEED", help="make up the inputs, in the sizes of the export")
     run.add_argument("--output", action="append", default=[], metavar="Y.npy", help="where results go, in order")
     run.add_argument("--full", action="store_true", help="print all elements of the results")
+    run.add_argument("--time", type=count, metavar="N", help="run N times more; print times instead of results")
     for each in (make, run):
         text = (
             "import it first: it defines a class that inputs or outputs are of, as a model of transformers returns one"
@@ -126,13 +127,19 @@ def run_package(args: argparse.Namespace) -> int:
     from ..backends.packages.load import load_package
 
     package = load_package(args.file)
-    results = tree_leaves(package.call_flat(_inputs(args, package)))
-    results = [each.cpu() if hasattr(each, "cpu") else each for each in results]
+    inputs = _inputs(args, package)
+
+    def run() -> list[object]:
+        results = tree_leaves(package.call_flat(inputs))
+        return [each.cpu() if hasattr(each, "cpu") else each for each in results]  # which waits for a GPU
+
+    results = timed(run, args.time)
     if args.output:
         from ..backends.arrays import save_arrays
 
         save_arrays(results, args.output)
-    show_results(results, args.full)
+    if not args.time:
+        show_results(results, args.full)
     return 0
 
 

@@ -43,7 +43,8 @@ def _gibibytes(text: str) -> float:
     return number
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """How many times a program runs, of a flag."""
     if not text.isdigit() or not 0 < int(text) <= 1_000_000:
         raise argparse.ArgumentTypeError(f"{text} is no number of runs")
     return int(text)
@@ -64,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     p.add_argument("--unchecked", action="store_true", help="leave out checks of accesses, launches, steps and memory")
     p.add_argument("--max-steps", type=int, default=1 << 36, metavar="N", help="most iterations of loops; else 2^36")
     p.add_argument("--memory-limit", type=_gibibytes, metavar="GIB", help="most memory; else 3/4 of what is left")
-    p.add_argument("--time", type=_count, metavar="N", help="run N times more; print times instead of results")
+    p.add_argument("--time", type=count, metavar="N", help="run N times more; print times instead of results")
     p.add_argument("--full", action="store_true", help="print all elements of the results")
     return p
 
@@ -110,23 +111,23 @@ def _results(args: argparse.Namespace, module: ModuleOp, inputs: list[torch.Tens
     if args.backend == "reference":
         from ..backends.reference import run_module
 
-        return _timed(args, lambda: list(run_module(module, inputs, function=args.function)))
+        return timed(lambda: list(run_module(module, inputs, function=args.function)), args.time)
     from ..backends.targets import compiled_run
 
-    return _timed(args, compiled_run(module, inputs, function=args.function, checked=not args.unchecked))
+    return timed(compiled_run(module, inputs, function=args.function, checked=not args.unchecked), args.time)
 
 
-def _timed(args: argparse.Namespace, run: Callable[[], list[object]]) -> list[object]:
+def timed(run: Callable[[], list[object]], times: int | None) -> list[object]:
     """What a program returns. With `--time` it runs some more times, all timed but the first, which warms up."""
     results = run()
-    if args.time:
+    if times:
         seconds = []
-        for _ in range(args.time):
+        for _ in range(times):
             start = time.perf_counter()
             run()
             seconds.append(time.perf_counter() - start)
         median = 1000 * statistics.median(seconds)
-        print(f"{median:.3f} ms, the median of {args.time} runs; the fastest took {1000 * min(seconds):.3f} ms")
+        print(f"{median:.3f} ms, the median of {times} runs; the fastest took {1000 * min(seconds):.3f} ms")
     return results
 
 

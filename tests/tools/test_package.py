@@ -29,6 +29,9 @@ def test_made_inspected_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[st
         torch.testing.assert_close(torch.from_numpy(numpy.load(result)), module(given).detach())
     assert run.main([str(made), "--random", "1"]) == 0
     assert "result 0: float32[2, 3]" in capsys.readouterr().out
+    for tool, first in ((package, ["run"]), (run, [])):
+        assert tool.main([*first, str(made), "--random", "1", "--time", "3"]) == 0
+        assert "ms, the median of 3 runs" in (told := capsys.readouterr().out) and "result" not in told
     numpy.save(x, given.double().numpy())
     assert run.main([str(made), "--input", str(x)]) == 1
     assert "is float64[5, 4], the package takes input: float32[" in capsys.readouterr().err
