@@ -315,11 +315,10 @@ _OF_PASSES = (
 def options_of_passes(config: Config) -> dict[str, Any]:
     """The options of the configuration that passes have too, where they are not left at their default."""
     changed = {name: value for name in _OF_PASSES if (value := getattr(config, name)) != getattr(Config, name)}
-    for name in ("loop_products", "overlap_launches"):
-        if name in changed:
-            changed[name] = getattr(config, name) == "always"
-    if config.overlap_launches != "always":
-        changed.pop("overlap_launches", None)  # passes of a pipeline may ask for it by themselves
+    if "loop_products" in changed:
+        changed["loop_products"] = config.loop_products == "always"
+    if changed.pop("overlap_launches", None) == "always":  # else passes of a pipeline may ask for it by themselves
+        changed["overlap_launches"] = True
     return {**changed, "choices": choices_of(config)}
 
 

@@ -117,11 +117,9 @@ def _addmv(decomposition: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(decomposition)
     def adjusted(self: torch.Tensor, *args: Any, alpha: Any = 1, **kwargs: Any) -> Any:
-        return (
-            NotImplemented
-            if type(alpha) in (int, float) and alpha == 0
-            else of_numbers(self, *args, alpha=alpha, **kwargs)
-        )
+        if type(alpha) in (int, float) and alpha == 0:
+            return NotImplemented
+        return of_numbers(self, *args, alpha=alpha, **kwargs)
 
     return adjusted
 

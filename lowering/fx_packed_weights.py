@@ -168,7 +168,7 @@ def pack_for_mkl(matrix: torch.Tensor, rows: int) -> torch.Tensor:
 def multiply_by_mkl(
     x: torch.Tensor, packed: torch.Tensor, matrix: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """A product with what `pack_for_mkl` made of a matrix, bit for bit ATen's."""
+    """A product with what `pack_for_mkl` made of a matrix."""
     return torch.ops.mkl._mkl_linear.default(x, packed, matrix.t(), bias, x.shape[0])
 
 

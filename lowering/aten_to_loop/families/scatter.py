@@ -203,10 +203,8 @@ def _masked_scatter(b: LoopBuilder, call: Call) -> Replacement:
     s = b.s
     dest, mask, source = call.tensor("self"), call.tensor("mask"), call.tensor("source")
     shape = call.type.shape
-    total, length = (
-        math.prod(shape, start=ONE),
-        math.prod(shape_of(source), start=ONE),
-    )  # `dest` too is broadcast against the mask
+    total = math.prod(shape, start=ONE)  # `dest` too is broadcast against the mask
+    length = math.prod(shape_of(source), start=ONE)
     flat = row_major((total,), I64, call.type.device)
     flat_mask = b.generate(lambda i: s.truthy(b.at(mask, i)), row_major(shape, BOOL, call.type.device))[0]
     ones = reshape_map(shape, (total,))
