@@ -22,8 +22,8 @@ from typing import Any
 
 import torch
 
-MKL = "mkl"
-"""Stands among the elements where MKL arranges matrices of float32."""
+from ..machines.libraries import LSTM, MKL
+
 _NAMESPACE = "inductile"
 _LIBRARY = torch.library.Library(_NAMESPACE, "FRAGMENT")
 _WINDOW = "int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups"
@@ -106,13 +106,9 @@ def _lstm(
     state: torch.Tensor, cell: torch.Tensor, hidden_size: int, reverse: bool, has_biases: bool, batch_first: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     """One layer in one direction; a workspace is training's alone."""
-    how = (reverse, [], _LSTM, hidden_size, 1, has_biases, False, batch_first, False)
+    how = (reverse, [], LSTM, hidden_size, 1, has_biases, False, batch_first, False)
     layer = torch.ops.aten.mkldnn_rnn_layer.default
     return layer(x, inputs, hidden, bias, hidden_bias, state, cell, *how)[:3]
-
-
-_LSTM = 2
-"""The number of the LSTM among the modes of `mkldnn_rnn_layer`."""
 
 
 @cache

@@ -6,6 +6,7 @@
 | `family.py`   | what all targets of one compiler share: names of torch and Triton, the libraries behind ATen |
 | `known.py`    | the descriptions                                                                         |
 | `lookup.py`   | a target by its name, or that of a device                                                |
+| `libraries.py` | names and numbers that the libraries behind ATen go by                                   |
 | `costs.py`    | what an op costs                                                                         |
 | `products.py` | how long products and attention of a library take, as measured                           |
 | `nests.py`    | products and attention as nests beside the library, as measured (`measured_nests.py`)     |

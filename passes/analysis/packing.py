@@ -23,8 +23,6 @@ from .slices import inputs_of
 
 #: names of elements, as the option `packed_weights` has them, by those of torch
 ELEMENTS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
-MKL = "mkl"
-"""Stands among them where MKL arranges matrices of float32."""
 
 
 def is_packable(weight: SSAValue, elements: str) -> bool:

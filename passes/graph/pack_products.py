@@ -12,13 +12,13 @@ from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import type_of
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, bounds
+from ...machines.libraries import LSTM, MKL
 from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments
 from ..analysis.memory import Mutations
 from ..analysis.packing import (
     ELEMENTS,
-    MKL,
     is_packable,
     is_small_product,
     move_to_kept,
@@ -119,8 +119,6 @@ class PackProducts(AtenPass):
 _RECURRENT = "mkldnn_rnn_layer"
 #: packet -> positions of the matrices among the operands
 _MATRICES = {"mm": (-1,), "addmm": (-1,), _RECURRENT: (1, 2)}
-#: the number of the LSTM among the modes of recurrent layers
-_LSTM = 2
 
 
 def _matrices(op: AtenOp) -> list[SSAValue]:
@@ -134,7 +132,7 @@ def _is_packed_layer(op: AtenOp, ranges: Any) -> bool:
     is_filled = all(each is not None and each > 0 for each in least)
     is_known = all(matrix.is_contiguous and all(size.as_int() for size in matrix.shape) for matrix in matrices)
     has_library = target_at(op, x.device).family.library.has_onednn
-    is_inference = op.arg("mode") == _LSTM and not op.arg("train") and op.results[3].first_use is None
+    is_inference = op.arg("mode") == LSTM and not op.arg("train") and op.results[3].first_use is None
     return has_library and is_inference and is_filled and is_known
 
 

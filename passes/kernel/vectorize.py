@@ -31,8 +31,8 @@ class KernelVectorize(KernelPass, kernels=untiled):
     that may is `vector`. Where that axis would only copy what is scattered along it, in short runs along another
     one, runs are innermost and stay loops: compilers move them as words. No loop is `vector` where the target's
     description says nothing of lanes. For a GPU, innermost loops of a program are `vector`, whose tiles are for
-    `kernel-tile` to choose; short ones in a row along which lanes lie better, or which each lane runs for itself,
-    are `unroll`.
+    `kernel-tile` to choose. Where lanes lie better along the row around them, innermost loops that are short are
+    `unroll` if they are a `for`; sums there stay `serial`, and each lane runs them for itself.
 
         kernel.for i0 in 0 to s0 map parallel { %m = kernel.reduce max i1 in 0 to 4096 { ... } ... }
     becomes

@@ -12,7 +12,8 @@ from torch import nn
 import inductile
 from inductile.backends.compiled import REPORTS
 from inductile.backends.host.kept import KeptResults
-from inductile.lowering.fx_packed_weights import MKL, packed_elements
+from inductile.lowering.fx_packed_weights import packed_elements
+from inductile.machines.libraries import MKL
 
 OPTIONS: dict[str, Any] = {"freezing": True, "products": "onednn"}
 DTYPES = [
