@@ -49,8 +49,8 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
     units of the target multiply the types of the factors: 16-bit floats, int8, or float32, by ordinary instructions
     where the multiplication does not say `precision = "tf32"`. Where it says `precision = "bf16"`, factors that were
     computed more exactly are rounded, as eager rounds them. A chosen tile may turn the nest: columns are the outer loop
-    then, so that their factor is the first one, which matrix units read from registers. The other options are the numbers of the schedule, to try
-    others.
+    then, so that their factor is the first one, which matrix units read from registers. The other options are the
+    numbers of the schedule, to try others.
 
         kernel.for i0 in 0 to 512 { kernel.for i1 in 0 to 384 {
           %s = kernel.reduce sum i2 in 0 to 256 { ... %p = arith.mulf %a, %b : f32  kernel.yield %p } ... } }

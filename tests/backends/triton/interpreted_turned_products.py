@@ -19,7 +19,8 @@ def program(rows: int, columns: int, depth: int, name: str) -> str:
     turned = f"!aten.tensor<{depth}x{columns}xi8, strides = [1, {depth}]"
     place, dtype = ', device = "cuda:0">', "torch.bfloat16" if name == "bf16" else "torch.float16"
     tile = "array<i64: 32, 16, 16, 1, 1, 0, 0, 0, 0, 0, 1>"
-    return f"""func.func @f(%x: {x}{place}, %w: {weight}{place}, %s: !aten.tensor<{columns}x{name}{place}) -> {y}{place} {{
+    scales = f"!aten.tensor<{columns}x{name}"
+    return f"""func.func @f(%x: {x}{place}, %w: {weight}{place}, %s: {scales}{place}) -> {y}{place} {{
   %t = aten.t(%w) : {turned}{place}
   %c = aten._to_copy(%t, dtype = {dtype}) : {turned.replace("i8", name)}{place}
   %p = aten.mm(%x, %c) {{implementation = "nest", precision = "{name}", tile = {tile}}} : {y}{place}
