@@ -15,11 +15,10 @@ class PlacedProduct:
     """
 
     def __init__(self, name: str) -> None:
-        from .fx_quantised_ops import PRODUCTS, state_of
+        from .fx_quantised_ops import PRODUCTS
 
         self.name = name
         self._pack, self._multiply, self._whole = PRODUCTS[name]
-        self._state_of = state_of
         self._weight: weakref.ref[torch.Tensor] | None = None
         self._packed: torch.Tensor | None = None
         self._state: tuple[Any, ...] = ()
@@ -29,10 +28,13 @@ class PlacedProduct:
         zeros: torch.Tensor, *others: Any,
     ) -> torch.Tensor:  # fmt: skip
         """The product."""
-        if weight.is_inference() or zeros.is_inference() or torch.is_grad_enabled():
+        if torch.is_grad_enabled() or weight.is_inference() or zeros.is_inference():
             return self._whole(x, scale, zero_point, weight, scales, zeros, *others)
-        state = (x.shape, scales.data_ptr(), *self._state_of(weight, zeros))
-        if self._weight is None or self._weight() is not weight or self._state != state:
+        # written out, for a call of `state_of` takes as long as what it returns
+        state = (
+            x.shape, scales.data_ptr(), weight.data_ptr(), weight._version, zeros.data_ptr(), zeros._version,
+        )  # fmt: skip
+        if self._state != state or self._weight is None or self._weight() is not weight:
             packed = self._pack(x, scale, zero_point, weight, scales, zeros, *others)
             self._packed = None if 0 in (*x.shape, *weight.shape) else packed
             self._weight, self._state = weakref.ref(weight), state

@@ -55,6 +55,15 @@ def has_packed_products() -> bool:
     return torch.backends.mkldnn.is_available() and all(known)
 
 
+@cache
+def _entry(packet: str, overload: str) -> Callable[..., torch.Tensor]:
+    """What an op of oneDNN calls: its frame and the look-ups of its name take 2 us, of 32 for a small convolution.
+
+    Uses `_op` of an `OpOverload`.
+    """
+    return getattr(getattr(torch.ops.onednn, packet), overload)._op
+
+
 def _packed(
     weight: torch.Tensor, zero_points: torch.Tensor, how: Any, x: torch.Tensor,
     pack: Callable[[list[int] | None], torch.Tensor],
@@ -127,7 +136,7 @@ def _multiply(
 ) -> torch.Tensor:  # fmt: skip
     """A linear layer by the library, of floats without an activation."""
     dtype = torch.uint8 if activation else torch.float32
-    return torch.ops.onednn.qlinear_pointwise.default(
+    return _entry("qlinear_pointwise", "default")(
         x, scale, zero_point, packed, scales, zeros, bias, result_scale, result_zero_point, dtype,
         activation or "none", [], "none" if activation == "gelu" else "",
     )  # fmt: skip
@@ -157,18 +166,33 @@ def _pack_convolution(
     return _packed(weight, zeros, how, x, lambda shape: pack(weight, scales, scale, zero_point, *window, shape))
 
 
+_POINT = ([1, 1], [0, 0], [1, 1], 1)
+"""The window of a convolution that sees one element."""
+
+
 @cache
 def _writes_residual() -> bool:
     """Whether the library's sum is in place, which it is not in each version of torch."""
     image, scales = torch.zeros((1, 1, 1, 1), dtype=torch.uint8), torch.ones(1)
-    window, zeros = ([1, 1], [0, 0], [1, 1], 1), torch.zeros(1, dtype=torch.int64)
-    weight, other = torch.ones((1, 1, 1, 1), dtype=torch.int8), torch.ones_like(image)
-    packed = torch.ops.onednn.qconv_prepack(weight, scales, 1.0, 0, *window, [1, 1, 1, 1])
+    weight, other, zeros = torch.ones((1, 1, 1, 1), dtype=torch.int8), torch.ones_like(image), torch.zeros(1).long()
+    packed = torch.ops.onednn.qconv_prepack(weight, scales, 1.0, 0, *_POINT, [1, 1, 1, 1])
     torch.ops.onednn.qconv2d_pointwise.binary(
-        image, 1.0, 0, packed, scales, zeros, other, None, *window, 1.0, 2, torch.uint8, 1.0, 0, "sum", 1.0, "none",
+        image, 1.0, 0, packed, scales, zeros, other, None, *_POINT, 1.0, 2, torch.uint8, 1.0, 0, "sum", 1.0, "none",
         [], "",
     )  # fmt: skip
     return int(other) != 1
+
+
+@cache
+def _gives_channels_last() -> bool:
+    """Whether the library's result has channels last, wherever it has to: to ask each of them takes 2 us of 36."""
+    shape, scales = (1, 2, 2, 2), torch.ones(2)
+    image, weight = torch.zeros(shape, dtype=torch.uint8), torch.ones((2, 2, 1, 1), dtype=torch.int8)
+    packed = torch.ops.onednn.qconv_prepack(weight, scales, 1.0, 0, *_POINT, [*shape])
+    made = torch.ops.onednn.qconv_pointwise.default(
+        image, 1.0, 0, packed, scales, torch.zeros(2).long(), None, *_POINT, 1.0, 0, torch.uint8, "none", [], ""
+    )
+    return made.is_contiguous(memory_format=torch.channels_last)
 
 
 def _convolve(
@@ -182,10 +206,10 @@ def _convolve(
 
     Its result is quantised `again` behind an activation, and is of floats where there is none.
     """
-    ops, dtype = torch.ops.onednn, torch.uint8 if activation and again else torch.float32
+    dtype = torch.uint8 if activation and again else torch.float32
     window = (stride, padding, dilation, groups)
     if other is None:
-        made = ops.qconv_pointwise.default(
+        made = _entry("qconv_pointwise", "default")(
             x, scale, zero_point, packed, scales, zeros, bias, *window, result_scale, result_zero_point, dtype,
             activation or "none", [], "",
         )  # fmt: skip
@@ -193,11 +217,11 @@ def _convolve(
         last = torch.channels_last
         may_write = writes and other.is_contiguous(memory_format=last)
         total = other.clone(memory_format=last) if _writes_residual() and not may_write else other
-        made = ops.qconv2d_pointwise.binary(
+        made = _entry("qconv2d_pointwise", "binary")(
             x, scale, zero_point, packed, scales, zeros, total, bias, *window, result_scale, result_zero_point, dtype,
             other_scale, other_zero_point, "sum", 1.0, activation, [], "",
         )  # fmt: skip
-    return made.contiguous(memory_format=torch.channels_last)
+    return made if _gives_channels_last() else made.contiguous(memory_format=torch.channels_last)
 
 
 def _convolution(

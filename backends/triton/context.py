@@ -72,6 +72,8 @@ class Context:
     """Conditions that `kernel.assert` checked in the scope, with what they depend on."""
     narrow: set[SSAValue] = field(default_factory=set)
     """Loaded values that stay as narrow as they are in memory: matrix units read them."""
+    in_registers: set[SSAValue] = field(default_factory=set)
+    """Computed values that matrix units read from registers."""
     zeroed: set[SSAValue] = field(default_factory=set)
     """Loaded values that are 0 in lanes outside of their axes."""
     frame: Dims = ()

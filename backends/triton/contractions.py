@@ -42,6 +42,7 @@ class Contractions:
             raise UnsupportedError(f"a reduction runs on no matrix units: {found}")
         products, *sides = found
         context.narrow.update(kernel.operand_of(factor) for each in products for factor in (each.left, each.right))
+        context.in_registers.update(kernel.operand_of(each.left) for each in products)
         rows, columns = (next(lanes.dim for lanes in context.lanes if lanes.axis == axis) for axis in sides)
         depth = len(context.lanes)
         if self.is_one_step(op):

@@ -98,8 +98,13 @@ QUOTIENTS: dict[tuple[str | None, bool], str] = {
     ("at_least_one", True): "nvidia.ratio_to_at_least_one({0t}, {1t})",
 }  # fmt: skip
 
-#: conversions of blocks to float32, by the type of the source, that NVIDIA's GPUs have better ones for
-TO_FLOAT = {"int8": "nvidia.float_of_int8({0t})", "uint8": "nvidia.float_of_uint8({0t})"}
+#: conversions of blocks, by the types of source and result, that NVIDIA's GPUs have better ones for; `pack` is how many
+#: bytes at a time
+TO_FLOAT = {
+    ("int8", "float32"): "nvidia.float_of_int8({0t})", ("uint8", "float32"): "nvidia.float_of_uint8({0t})",
+    ("int8", "bfloat16"): "nvidia.half_of_int8({0t}, tl.bfloat16, pack)",
+    ("int8", "float16"): "nvidia.half_of_int8({0t}, tl.float16, pack)",
+}  # fmt: skip
 
 #: numbers of 4 bits in a byte, of a block on NVIDIA's GPUs, and else
 DIGITS: dict[type[Operation], tuple[str, str]] = {

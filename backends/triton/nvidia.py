@@ -125,6 +125,37 @@ def float_of_uint8(x):
 
 
 @triton.jit
+def half_of_int8(x, dtype: tl.constexpr, pack: tl.constexpr):
+    """x, exactly, as a float of 16 bits: its lower 7 bits less 128 where the highest is set, both beside a power of 2.
+
+    pack: bytes at a time, 4, or 2 for an operand of matrix units in registers, which lies there in pairs
+    """
+    if dtype == tl.float16:
+        low = _halves_of_bytes(x, "0x64646464", "0xFF7FFF7F", pack).to(tl.float16, bitcast=True)
+        half = low - _halves_of_bytes(x, "0x64646464", "0xFF80FF80", pack).to(tl.float16, bitcast=True)
+    else:
+        low = _halves_of_bytes(x, "0x43434343", "0xFF7FFF7F", pack).to(tl.bfloat16, bitcast=True)
+        half = low - _halves_of_bytes(x, "0x43434343", "0xFF80FF80", pack).to(tl.bfloat16, bitcast=True)
+    return half
+
+
+@triton.jit
+def _halves_of_bytes(x, power: tl.constexpr, mask: tl.constexpr, pack: tl.constexpr):
+    """Bytes below the upper byte of a power of 2, of each of which a mask is taken."""
+    text: tl.constexpr = _halves_text(power, mask, pack)
+    operands: tl.constexpr = "=r,h" if pack == 2 else "=r,=r,r"
+    return tl.inline_asm_elementwise(text, operands, [x], tl.int16, is_pure=True, pack=pack)
+
+
+@triton.constexpr_function
+def _halves_text(power, mask, pack):
+    if pack == 2:
+        return f"{{.reg .b32 a; cvt.u32.u16 a, $1; prmt.b32 a, a, {power}, 0x4140; and.b32 $0, a, {mask};}}"
+    low = f"prmt.b32 a, $2, {power}, 0x4140; and.b32 $0, a, {mask}; "
+    return f"{{.reg .b32 a, b; {low}prmt.b32 b, $2, {power}, 0x4342; and.b32 $1, b, {mask};}}"
+
+
+@triton.jit
 def low_digits(x, less: tl.constexpr, dtype: tl.constexpr):
     """The number in the lower 4 bits, less another, exactly."""
     return _digits(x, "0", less, dtype)

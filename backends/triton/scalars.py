@@ -170,8 +170,9 @@ def _convert(context: Context, op: Operation) -> None:
     (value,) = _operands(context, op)
     if not is_float(source):
         value = as_dtype(context, value, source)
-    if context.nvidia and target == "float32" and source in TO_FLOAT and value.dims:
-        text = spell(context, TO_FLOAT[source], (value,))
+    if context.nvidia and (source, target) in TO_FLOAT and value.dims:
+        pack = "2" if op.results[0] in context.in_registers else "4"
+        text = spell(context, TO_FLOAT[source, target], (value,)).replace("pack", pack)
     elif target == "int1" and source != "int1":
         text = f"{context.typed(value)} != 0"
     else:

@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from ...dialects.aten import CallOp
 
-_NAMES = ("inductile::packed_", "inductile::quantised_", "inductile::requantised_")
+_NAMES = ("inductile::activated_", "inductile::packed_", "inductile::quantised_", "inductile::requantised_")
 
 
 def is_own_product(op: Operation) -> bool:

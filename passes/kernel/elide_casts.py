@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerType
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.builtin import FloatAttr, IntegerType, Signedness, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import kernel
 from ...dialects.raw import ops_in
-from ...dialects.scalar import CastOp, NarrowOp, WidenOp
+from ...dialects.scalar import CastOp, NarrowOp, WidenOp, number_of
 from ...records import dataclass
 from ..counters import counter
 from .kernel_pass import KernelFacts, KernelPass
@@ -29,7 +30,8 @@ class KernelElideCasts(KernelPass):
     rounded; casts that the program wrote stay, but for those that change no number: of what was chosen among values of
     the narrow type, and of integers of 8 bits, which 16 bits hold exactly and which become the wide float at once,
     where no product is to read the narrow one. With `emulate_precision_casts` nothing is done, and a kernel rounds
-    wherever eager would.
+    wherever eager would. A whole number of float32 that was clamped to what a byte holds is not cast there and back,
+    whatever the option says; what is no number becomes 0, as it does in the byte.
 
         %n = scalar.narrow %x : f32 to bf16
         kernel.store %n, %row[i1]
@@ -47,9 +49,63 @@ class KernelElideCasts(KernelPass):
 
     def on_kernel(self, function: kernel.FuncOp, facts: KernelFacts) -> None:
         """Elide casts in every kernel."""
+        for op in ops_in(function):
+            if isinstance(op, CastOp):
+                _stay_float(op)
         if self.emulate_precision_casts:
             return
         elide_casts(function)
+
+
+def _stay_float(op: CastOp) -> None:
+    """cast(cast(min(max(x, 0), n))) == min(x > 0 ? x : 0, n) for a whole x and a byte in between, which holds n."""
+    byte = op.value.owner
+    if not isinstance(byte, CastOp) or op.source_element != _BYTE:
+        return
+    if byte.source_element != f32 or op.target_element != f32:
+        return
+    high = _bounded(byte.value, _GREATER)
+    low = None if high is None else _bounded(high.rhs, _LESS)
+    if high is None or low is None or not _is_whole(low.rhs) or number_of(low.lhs) != 0:
+        return
+    most, block = number_of(high.lhs), op.parent
+    if most is None or most != int(most) or not 0 <= most <= _MOST_OF_BYTE or not counter("kernel-elide-casts"):
+        return
+    assert block is not None
+    is_more = arith.CmpfOp(low.rhs, low.lhs, "ogt")
+    least = arith.SelectOp(is_more.result, low.rhs, low.lhs)
+    is_most = arith.CmpfOp(least.result, high.lhs, "ogt")
+    made = arith.SelectOp(is_most.result, high.lhs, least.result)
+    new = [is_more, least, is_most, made]
+    for each in new:
+        each.location = byte.location
+    block.insert_ops_before(new, op)
+    op.results[0].replace_all_uses_with(made.result)
+    block.erase_op(op)
+
+
+_BYTE, _MOST_OF_BYTE = IntegerType(8, Signedness.UNSIGNED), 255
+_GREATER, _LESS = 2, 4
+"""Numbers of the predicates `ogt` and `olt`."""
+
+
+def _bounded(value: SSAValue, predicate: int) -> arith.SelectOp | None:
+    """The select that takes its second value where a comparison of the third one with that one is true."""
+    op = value.owner
+    compared = op.cond.owner if isinstance(op, arith.SelectOp) else None
+    if not isinstance(op, arith.SelectOp) or not isinstance(compared, arith.CmpfOp):
+        return None
+    is_bound = compared.predicate.value.data == predicate and (compared.lhs, compared.rhs) == (op.rhs, op.lhs)
+    return op if is_bound else None
+
+
+def _is_whole(value: SSAValue) -> bool:
+    """Whether a float is a whole number, infinite or none: it was rounded to one, or is the sum of two."""
+    op = value.owner
+    if isinstance(op, arith.AddfOp):
+        return _is_whole(op.lhs) and _is_whole(op.rhs)
+    number = number_of(value)
+    return isinstance(op, math_dialect.RoundEvenOp) or (number is not None and number == int(number))
 
 
 def elide_casts(function: kernel.FuncOp) -> None:

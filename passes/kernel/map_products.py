@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 
 from ...dialects import kernel
 from ...records import dataclass
-from ..common.choices import TILE
+from ..common.choices import TILE, chosen_tile
 from .kernel_pass import KernelFacts
 from .load_boxes import may_be_box
 from .map_to_units import MapToUnits, has_units, round_factors, sink
-from .products import ProductNest, ProductTile, product_nests, product_tile
+from .products import ProductNest, ProductTile, product_nests, product_tile, turned
 from .scheduled import untiled_for_gpu
 from .transforms import set_mapping
 
@@ -48,8 +48,9 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
     them, so that no registers hold it meanwhile. Nothing else changes, for the sums are what they were. The matrix
     units of the target multiply the types of the factors: 16-bit floats, int8, or float32, by ordinary instructions
     where the multiplication does not say `precision = "tf32"`. Where it says `precision = "bf16"`, factors that were
-    computed more exactly are rounded, as eager rounds them. The other options are the numbers of the schedule, to try
-    others.
+    computed more exactly are rounded, as eager rounds them. A chosen tile may turn the nest: columns are the outer loop
+    then, so that their factor is the first one, which matrix units read from registers. The other options are the
+    numbers of the schedule, to try others.
 
         kernel.for i0 in 0 to 512 { kernel.for i1 in 0 to 384 {
           %s = kernel.reduce sum i2 in 0 to 256 { ... %p = arith.mulf %a, %b : f32  kernel.yield %p } ... } }
@@ -80,6 +81,9 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
         nests = product_nests(function, facts.sizes)
         if isinstance(nests, str):
             return nests
+        chosen = chosen_tile(function)
+        if chosen is not None and ProductTile.chosen(chosen).turned:
+            nests = [turned(nest) for nest in nests]
         lacking = [nest.element for nest in nests if not has_units(facts.target, nest.element)]
         return f"the target has no matrix units for {lacking[0]}" if lacking else nests
 
@@ -95,8 +99,9 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
         self, nest: ProductNest, rows: kernel.ForOp, columns: kernel.ForOp, tile: ProductTile, facts: KernelFacts
     ) -> None:
         """Tiles of rows and columns, and steps along the depth."""
-        set_mapping(rows, "grid", tile.rows)
-        set_mapping(columns, "grid", tile.columns)
+        sizes = (tile.columns, tile.rows) if tile.turned else (tile.rows, tile.columns)
+        for loop, size in zip((rows, columns), sizes, strict=True):
+            set_mapping(loop, "grid", size)
         if self.swizzle > 1:
             rows.properties["swizzle"] = IntegerAttr(self.swizzle, i64)
         for op in nest.sums:

@@ -102,6 +102,11 @@ def recognised_nests(function: kernel.FuncOp, recognise: Recogniser[Recognised])
     return found or "it has no nest"
 
 
+def turned(nest: ProductNest) -> ProductNest:
+    """The same nest with columns for rows, so that the factors change places."""
+    return replace(nest, rows=nest.columns, columns=nest.rows)
+
+
 def product_nests(function: kernel.FuncOp, sizes: Sizes) -> list[ProductNest] | str:
     """The nests of a kernel as products, or why one of them is none that matrix units compute."""
     return recognised_nests(function, lambda chain, sums: _sides(chain, sums, sizes))
@@ -214,6 +219,8 @@ class ProductTile(Tile):
     parts:  of the depth, which `loop-split-products` made a batch
     resident: programs of a processor that take the tiles in turns (persistent); 0: each tile has a program
     last_rows, last_columns, last_depth: of those behind whole waves (`kernel-split-last-wave`); 0: they are the same
+    turned: 1 where the factor of the columns is the first one, which matrix units read from registers, and the result
+        is computed transposed
     """
 
     LEAST: ClassVar[int] = 5
@@ -228,6 +235,7 @@ class ProductTile(Tile):
     last_rows: int = 0
     last_columns: int = 0
     last_depth: int = 0
+    turned: int = 0
 
     def bytes(self, element: int, factors: tuple[int, int]) -> int:
         """Shared memory of all stages, for elements of so many bytes and so many factors of the longer side."""

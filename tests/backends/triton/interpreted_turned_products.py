@@ -1,0 +1,47 @@
+"""Products whose second factor stands first, for matrix units read that one from registers, in both interpreters."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from inductile.backends.host import build
+from inductile.backends.reference import run_module
+from inductile.backends.triton import emit
+
+from .products import NAMES, for_cpu, lowered
+
+
+def program(rows: int, columns: int, depth: int, name: str) -> str:
+    """A linear layer with weights of 8 bits and a scale a column, in a tile of 32 rows and 16 columns, turned."""
+    x, y = f"!aten.tensor<{rows}x{depth}x{name}", f"!aten.tensor<{rows}x{columns}x{name}"
+    weight = f"!aten.tensor<{columns}x{depth}xi8"
+    turned = f"!aten.tensor<{depth}x{columns}xi8, strides = [1, {depth}]"
+    place, dtype = ', device = "cuda:0">', "torch.bfloat16" if name == "bf16" else "torch.float16"
+    tile = "array<i64: 32, 16, 16, 1, 1, 0, 0, 0, 0, 0, 1>"
+    scales = f"!aten.tensor<{columns}x{name}"
+    return f"""func.func @f(%x: {x}{place}, %w: {weight}{place}, %s: {scales}{place}) -> {y}{place} {{
+  %t = aten.t(%w) : {turned}{place}
+  %c = aten._to_copy(%t, dtype = {dtype}) : {turned.replace("i8", name)}{place}
+  %p = aten.mm(%x, %c) {{implementation = "nest", precision = "{name}", tile = {tile}}} : {y}{place}
+  %y = aten.mul.Tensor(%p, %s) : {y}{place}
+  func.return %y : {y}{place}
+}}"""
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("sizes", [(32, 64, 32), (50, 37, 70)])
+def test_weights_of_bytes(sizes: tuple[int, int, int], dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    rows, columns, depth = sizes
+    weight = torch.randint(-128, 128, (columns, depth), dtype=torch.int8)
+    weight[0, :3] = torch.tensor([-128, 127, -1])
+    x, scales = torch.randn(rows, depth).to(dtype), torch.rand(columns).to(dtype)
+    module = lowered(program(rows, columns, depth, NAMES[dtype]), "")
+    (source,) = [each.source for each in emit(module)]
+    first, second = source.index("nvidia.half_of_int8"), source.index("tl.load(x")
+    assert "tl.dot(" in source and first < second
+    exact = (x.double() @ weight.double().t()) * scales.double()
+    for run in (build(for_cpu(module)), lambda given: run_module(for_cpu(module), given)):
+        (got,) = run([x, weight, scales])
+        assert (got.double() - exact).norm() <= 4e-3 * exact.norm()
