@@ -116,7 +116,7 @@ def _narrowed(value: SSAValue, op: NarrowOp, made: list[Operation], known: dict[
         new: Operation = arith.ConstantOp(FloatAttr(owner.value.value.data, element))
     else:
         assert isinstance(owner, _CHOICES)
-        parts = [_narrow(each, op, made, known) for each in owner.operands[-2:]]
-        new = arith.SelectOp(owner.cond, *parts) if isinstance(owner, arith.SelectOp) else type(owner)(*parts)
+        left, right = (_narrow(each, op, made, known) for each in owner.operands[-2:])
+        new = arith.SelectOp(owner.cond, left, right) if isinstance(owner, arith.SelectOp) else type(owner)(left, right)
     made.append(new)
     return new.results[0]
