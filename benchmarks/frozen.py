@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lanes import PREPARED, a_core, cores_of
+from lanes import PREPARED, a_core, alone, cores_of
 from spent import Run, by_name, in_libraries, in_system
 
 #: what `torch.compile` gets: with options of its own, each way has an entry of its own in Dynamo's cache
@@ -71,17 +71,6 @@ def compiled(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...], way
         call(*inputs)
     print(f"  {way}: {time.perf_counter() - started:.1f} s to compile", file=sys.stderr, flush=True)
     return lambda: call(*inputs)
-
-
-@contextmanager
-def alone(lock: str) -> Iterator[None]:
-    """While nobody else holds a lock; at once where there is none."""
-    if not lock:
-        yield
-        return
-    with open(lock, "a") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
 
 
 def rounds_of(calls: dict[str, Run], seconds: float, most: float = 50) -> dict[str, list[float]]:

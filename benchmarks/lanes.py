@@ -43,6 +43,17 @@ def cores_of(text: str) -> list[int]:
 
 
 @contextmanager
+def alone(lock: str) -> Iterator[None]:
+    """While nobody else holds a lock; at once where there is none."""
+    if not lock:
+        yield
+        return
+    with open(lock, "a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def a_core(cores: list[int]) -> Iterator[int]:
     """This process alone, of all that ask so, on one of these cores: the first that is free."""
     folder = Path(os.environ.get("TMPDIR", "/tmp"))
