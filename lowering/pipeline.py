@@ -102,7 +102,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-hoist-loads,kernel-load-ahead,kernel-choose-steps,kernel-unroll,kernel-block-rows,kernel-turn-scans,"
         "kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
         "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,kernel-unpack-digits,"
-        "kernel-mark-arithmetic,"
+        "kernel-mark-arithmetic,kernel-narrow-choices,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-unmask-lanes,"
         "kernel-peel-lanes,kernel-peel-rows,kernel-unroll-quotients,kernel-tensorize,"
         "kernel-assign-accumulators,kernel-place-locals,kernel-overlap-launches",

@@ -21,6 +21,10 @@ static inline uint16_t to_bf16(float x) {
 }
 static inline float round_bf16(float x) { return from_bf16(to_bf16(x)); }
 
+//@ cut_bf16: float_bits
+// A float that is a number of bfloat16, in memory.
+static inline uint16_t cut_bf16(float x) { return (uint16_t)(bits_of(x) >> 16); }
+
 //@ f16: float_bits
 // IEEE half precision in memory, rounded to nearest even.
 static inline float from_f16(uint16_t x) {

@@ -10,12 +10,13 @@ from ...dialects import kernel
 from ...dialects.aten.types import is_unsigned, scalar_type
 from ...dialects.sym import Expr, symbol
 from ...errors import UnsupportedError
-from ..printing.code import UNARY, Code
+from ..printing.code import UNARY, Code, call
 from ..printing.monoids import STORE_MONOIDS
 from .context import LANE, Buffer, Context
 from .conversions import cast, from_storage, to_storage
 from .literals import REPORT, conditional
 from .monoids import combine
+from .scalars import is_exact
 from .types import half_name, is_float, item_bytes, storage_ctype
 
 #: bits of the status word
@@ -63,7 +64,7 @@ def _store(context: Context, op: kernel.StoreOp) -> None:
     if op.kind.data == "set":
         if atomic:
             out.pragma("omp atomic write")
-        out.line(f"{place} = {to_storage(buffer.element, context.value(op.value), context.need)};")
+        out.line(f"{place} = {_stored(context, op, buffer)};")
         return
     if _has_operator(op, buffer, atomic):
         if atomic:
@@ -80,6 +81,15 @@ def _store(context: Context, op: kernel.StoreOp) -> None:
         declaration, kept = context.language.place(storage_ctype(buffer.element), name, place.text)
         out.line(declaration)
         out.line(f"{kept} = {_combined(context, op, buffer, Code(kept, UNARY))};")
+
+
+def _stored(context: Context, op: kernel.StoreOp, buffer: Buffer) -> Code:
+    """What memory holds for a value that is set; one of bfloat16 that was read or chosen needs no rounding."""
+    value = context.value(op.value)
+    if half_name(op.value.type) == "bf16" and half_name(buffer.element) == "bf16" and is_exact(op.value.owner):
+        context.need("cut_bf16")
+        return call("cut_bf16", value)
+    return to_storage(buffer.element, value, context.need)
 
 
 def _has_operator(op: kernel.StoreOp, buffer: Buffer, atomic: bool) -> bool:

@@ -364,3 +364,8 @@ _EXACT: frozenset[type[Operation]] = frozenset(
         math.TruncOp, *scalar.CONVERSIONS,
     }
 )  # fmt: skip
+
+
+def is_exact(owner: object) -> bool:
+    """Whether an op reads a number of its type, or chooses it among such."""
+    return isinstance(owner, kernel.LoadOp | arith.SelectOp | arith.MaximumfOp | arith.MinimumfOp)

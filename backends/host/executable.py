@@ -10,6 +10,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from .allocations import at
+from .arena import keep_freed_memory
 from .regions import Region
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class HostProgram:
         code: CodeType | None = None,
         recorded: str = "",
     ) -> None:
+        keep_freed_memory()
         self.source = source
         self.watched = watched
         self.recorded = recorded

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -146,3 +148,34 @@ def test_arena_is_cleared() -> None:
     assert arena.bytes == 0
     arena.give(lent)  # what was lent is none of its business
     assert arena.bytes == 100
+
+
+FREED = """
+import ctypes
+import resource
+from inductile.backends.host.arena import keep_freed_memory
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    blocks = [libc.malloc(10 << 20) for _ in range(5)]
+    for block in blocks:
+        ctypes.memset(block, 1, 10 << 20)
+    for block in blocks:
+        libc.free(block)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+faults()
+before = faults()
+keep_freed_memory()
+faults()
+print(before, faults())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's heap")
+def test_what_is_freed_faults_its_pages_once() -> None:
+    ran = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
+    before, behind = map(int, ran.stdout.split())
+    pages = 5 * (10 << 20) // resource.getpagesize()
+    assert before > pages / 2
+    assert behind < pages / 20
