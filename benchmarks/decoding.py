@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from lanes import alone
 from torch import Tensor, nn
 
 
@@ -297,8 +298,6 @@ def speed(shape: Shape, kinds: list[str], backends: list[str], args: argparse.Na
     import torch._inductor.config as settings
 
     clock = time.process_time if args.cpu_time else time.perf_counter
-    rate = bandwidth(clock, args.device)
-    print(f"{rate / 1e9:.1f} GB/s by a sum of floats; {torch.get_num_threads()} threads", flush=True)
     for kind in kinds:
         torch.manual_seed(0)
         model = made(shape, kind, args.device)
@@ -313,11 +312,14 @@ def speed(shape: Shape, kinds: list[str], backends: list[str], args: argparse.Na
                     run(*given)
             calls[backend] = run
         times = dict.fromkeys(calls, float("inf"))
-        for _ in range(args.repeats):
-            for backend, run in calls.items():
-                times[backend] = min(
-                    times[backend], least(lambda run=run, given=given: run(*given), 3, clock, args.device)
-                )
+        with alone(args.lock):
+            rate = bandwidth(clock, args.device)
+            for _ in range(args.repeats):
+                for backend, run in calls.items():
+                    times[backend] = min(
+                        times[backend], least(lambda run=run, given=given: run(*given), 3, clock, args.device)
+                    )
+        print(f"{rate / 1e9:.1f} GB/s by a sum of floats; {torch.get_num_threads()} threads", flush=True)
         for backend, run in calls.items():
             apart = float((run(*given).float() - exact).norm() / exact.norm())
             share = weights_of(model) / times[backend] / rate
@@ -335,6 +337,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cpu-time", action="store_true", help="CPU time, for a machine that others use")
+    parser.add_argument("--lock", default="", help="a file to hold locked while a kind of weights is timed")
     args = parser.parse_args()
     with torch.no_grad():
         if not args.memory:

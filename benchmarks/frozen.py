@@ -7,9 +7,12 @@ by its time over eager's of the same process, since the speed of a machine drift
 calls are timed while that file is locked, for those who share a machine.
 
 `--one` measures one model in its own process, so that `lanes.py` can run many at once, a core each. `--limit` bounds
-the compilation of one way, and what is not compiled by `--until` is left out; the row says so. `--libraries` adds what
-one call of each way spends in oneDNN, by kind and implementation, and in MKL, the pages that it touches first, and the
-milliseconds of the kernel of the operating system. `--table` prints what FILE holds.
+the compilation of one way, and what is not compiled by `--until` is left out; the row says so. With `--quiet CORES`
+all wait until then, and each is timed on a core of these that no other takes. `--libraries` adds what one call of each
+way spends in oneDNN, by kind and implementation, and in MKL, the pages that it touches first, and the milliseconds of
+the kernel of the operating system; `--kernels` adds the longest events of a call, for which the incumbent compiles its
+kernels with marks of their names. `--table` prints what FILE holds, and by how much ours is behind the fastest way of
+the incumbent's: the median, over the rounds, of its time over the other's of the same round.
 """
 
 from __future__ import annotations
@@ -18,22 +21,19 @@ import argparse
 import fcntl
 import json
 import os
-import resource
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-
-Run = Callable[[], Any]
+from lanes import PREPARED, a_core, alone, cores_of
+from spent import Run, by_name, in_libraries, in_system
 
 #: what `torch.compile` gets: with options of its own, each way has an entry of its own in Dynamo's cache
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,6 +44,8 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "Inductor frozen": ("inductor", {"freezing": True}),
     "Inductor tuned": ("inductor", {"freezing": True, "max_autotune": True}),
 }
+#: settings of the incumbent that all ways take
+MARKED: dict[str, Any] = {}
 
 
 def built(name: str, dtype: torch.dtype) -> tuple[Callable[..., Any], tuple[torch.Tensor, ...]]:
@@ -62,7 +64,7 @@ def compiled(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...], way
 
     backend, options = WAYS[way]
     started = time.perf_counter()
-    settings = options if backend == "inductor" else {}  # as an option alone it does not freeze
+    settings = options | MARKED if backend == "inductor" else {}  # as an option alone it does not freeze
     with config.patch(settings):
         call = torch.compile(function, backend=backend, options=options or None)
         call(*inputs)
@@ -71,24 +73,13 @@ def compiled(function: Callable[..., Any], inputs: tuple[torch.Tensor, ...], way
     return lambda: call(*inputs)
 
 
-@contextmanager
-def alone(lock: str) -> Iterator[None]:
-    """While nobody else holds a lock; at once where there is none."""
-    if not lock:
-        yield
-        return
-    with open(lock, "a") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-
-
 def rounds_of(calls: dict[str, Run], seconds: float, most: float = 50) -> dict[str, list[float]]:
     """CPU milliseconds of each, in turns: five rounds or more, about `seconds` of CPU time, `most` in all."""
     found: dict[str, list[float]] = {name: [] for name in calls}
     begun, since, rounds = time.process_time(), time.monotonic(), 0
     while (rounds < 5 or time.process_time() - begun < seconds) and time.monotonic() - since < most:
         rounds += 1
-        for name, call in calls.items():
+        for name, call in reversed(calls.items()) if rounds % 2 else calls.items():  # each behind either neighbour
             started = time.thread_time()
             call()
             found[name].append(1e3 * (time.thread_time() - started))
@@ -114,55 +105,12 @@ def within(seconds: float) -> Iterator[None]:
     if seconds <= 0:
         raise LateError
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, 1e6))  # it takes no infinity
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def in_libraries(call: Run) -> dict[str, tuple[int, float]]:
-    """Calls of oneDNN and MKL in one call, and their milliseconds, by kind and implementation."""
-    mkldnn, mkl = torch.backends.mkldnn, torch.backends.mkl
-    with tempfile.TemporaryFile("w+") as lines:
-        sys.stdout.flush()
-        kept = os.dup(1)
-        os.dup2(lines.fileno(), 1)
-        try:
-            with mkldnn.verbose(mkldnn.VERBOSE_ON), mkl.verbose(mkl.VERBOSE_ON):
-                call()
-        finally:
-            os.dup2(kept, 1)
-            os.close(kept)
-        lines.seek(0)
-        told = [spent for spent in map(_spent, lines) if spent is not None]
-    found: dict[str, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
-    for kind, took in told:
-        found[kind] = found[kind][0] + 1, round(found[kind][1] + took, 4)
-    return dict(found)
-
-
-def in_system(call: Run) -> tuple[int, float]:
-    """Page faults of a call, and its milliseconds in the operating system."""
-    before = resource.getrusage(resource.RUSAGE_THREAD)
-    call()
-    behind = resource.getrusage(resource.RUSAGE_THREAD)
-    return behind.ru_minflt - before.ru_minflt, round(1e3 * (behind.ru_stime - before.ru_stime), 2)
-
-
-def _spent(line: str) -> tuple[str, float] | None:
-    """What a line of a library's log names, and its milliseconds."""
-    if line.startswith("MKL_VERBOSE ") and ") " in line and " CNR:" in line:
-        routine, _, rest = line.removeprefix("MKL_VERBOSE ").partition("(")
-        took = rest.partition(") ")[2].split()[0]
-        number = float(took.rstrip("smunp"))
-        return f"mkl {routine}", number * {"ms": 1, "us": 1e-3, "ns": 1e-6}.get(took.lstrip("0123456789.e+-"), 1e3)
-    if ",exec," not in line:
-        return None
-    row = line.rstrip().split(",")
-    kind = row.index("exec") + 2  # behind it the implementation, at the end of the line its milliseconds
-    return " ".join(row[kind : kind + 2]), float(row[-1])
 
 
 def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
@@ -186,15 +134,27 @@ def measure(name: str, given: argparse.Namespace) -> dict[str, Any]:
                 problems[way] = f"{type(error).__name__}: {error}"[:300]
             took[way] = round(time.time() - started, 1)
         errors = {way: float((call() - expected).norm() / expected.norm()) for way, call in calls.items()}
-        with alone(given.lock):
-            times = rounds_of(calls, given.seconds)
-        medians = {way: statistics.median(each) for way, each in times.items()}
-        row: dict[str, Any] = {"ms": {way: min(each) for way, each in times.items()}, "median": medians}
-        row |= {"from eager": errors, "problems": problems, "first s": took}
-        if given.libraries:
-            row["system"] = {way: in_system(call) for way, call in calls.items()}
-            row["libraries"] = {way: in_libraries(call) for way, call in calls.items()}
-        return row
+        row: dict[str, Any] = {"from eager": errors, "problems": problems, "first s": took}
+        if not given.quiet:
+            with alone(given.lock):
+                return row | timed(calls, given)
+        print(PREPARED, flush=True)
+        time.sleep(max(given.until - time.time(), 0))
+        with a_core(given.quiet):
+            return row | timed(calls, given)
+
+
+def timed(calls: dict[str, Run], given: argparse.Namespace) -> dict[str, Any]:
+    """What is measured of calls that are compiled."""
+    times = rounds_of(calls, given.seconds, given.most)
+    row: dict[str, Any] = {"ms": {way: min(each) for way, each in times.items()}}
+    row["rounds"] = {way: [round(ms, 3) for ms in each] for way, each in times.items()}
+    if given.libraries:
+        row["system"] = {way: in_system(call) for way, call in calls.items()}
+        row["libraries"] = {way: in_libraries(call) for way, call in calls.items()}
+    if given.kernels:
+        row["kernels"] = {way: by_name(call) for way, call in calls.items() if way != "eager"}
+    return row
 
 
 def keep(path: str, name: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -220,13 +180,21 @@ def joined(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return old | parts | {"ms": kept | new["ms"], "problems": new["problems"]}
 
 
+def behind(rounds: dict[str, list[float]], ours: str) -> dict[str, float]:
+    """A way of ours over each way of the incumbent: the median over rounds of one process."""
+    others = [way for way in rounds if way.startswith("Inductor") and len(rounds[way]) == len(rounds.get(ours, ()))]
+    return {w: statistics.median(x / y for x, y in zip(rounds[ours], rounds[w], strict=True)) for w in others}
+
+
 def table(rows: dict[str, Any]) -> str:
-    """The rows as Markdown."""
+    """The rows as Markdown; behind the times how ours, frozen, compares with the fastest of the incumbent's."""
     names = ["eager", *WAYS]
-    lines = ["| model | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
+    lines = ["| model | " + " | ".join(names) + " | ours / fastest |", "|" + "---|" * (len(names) + 2)]
     for row, figures in rows.items():
         ms = figures["ms"]
-        lines.append(f"| {row} | " + " | ".join(f"{ms[n]:.1f}" if n in ms else "-" for n in names) + " |")
+        ratios = behind(figures.get("rounds", {}), "inductile frozen").values()
+        cells = [f"{ms[n]:.1f}" if n in ms else "-" for n in names] + [f"{max(ratios):.3f}" if ratios else "-"]
+        lines.append(f"| {row} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -247,14 +215,21 @@ def main() -> None:
     parser.add_argument("--one", action="store_true", help="one model, in this process")
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds to compile one way")
     parser.add_argument("--until", type=float, default=float("inf"), help="time since 1970 to stop compiling")
+    parser.add_argument("--most", type=float, default=50, help="of wall seconds for a model's calls")
+    parser.add_argument("--quiet", type=cores_of, default=[], help="cores to measure on, one at a time each, from then")
     parser.add_argument("--libraries", action="store_true", help="what a call spends in oneDNN")
+    parser.add_argument("--kernels", action="store_true", help="the longest events of a call")
     parser.add_argument("--table", action="store_true", help="print the file, measure nothing")
     given = parser.parse_args()
+    if given.kernels:
+        MARKED["cpp.enable_kernel_profile"] = True
     if given.table:
         print(table(json.loads(Path(given.json).read_text())))
     elif given.one:
         row = f"{given.models[0]} {given.dtype}"
         print(table({row: keep(given.json, row, measure(given.models[0], given))}).splitlines()[-1], flush=True)
+        if given.quiet:
+            os._exit(0)  # what Python does at its end takes seconds of a core on which the next one measures
     else:
         measure_all(given)
 

@@ -4,6 +4,7 @@
     packed_filter(weight, ...)      the weight of a convolution, for images of about a size
     packed_product(x, matrix, bias)
     packed_convolution(x, weight, bias, ..., activation, other)    other is added in front of the activation
+    packed_convolution_(...)    the same, which may write other
     packed_recurrent_matrices(inputs, hidden, ...)    both matrices of a layer of an LSTM in one direction
     packed_lstm(x, inputs, hidden, biases, states, ...)    such a layer: all states, and the last ones
     mkl_matrix(matrix, rows)        the same as `packed_matrix` for MKL and just so many rows, of float32
@@ -17,7 +18,7 @@ kept function makes it once. Uses the private ops `mkldnn::*` of torch builds wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -34,6 +35,8 @@ _LIBRARY.define("mkl_matrix(Tensor matrix, int rows) -> Tensor")
 _LIBRARY.define("mkl_product(Tensor x, Tensor packed, Tensor matrix, Tensor? bias) -> Tensor")
 _AND_THEN = "str activation, Tensor? other"
 _LIBRARY.define(f"packed_convolution(Tensor x, Tensor weight, Tensor? bias, {_WINDOW}, {_AND_THEN}) -> Tensor")
+_WRITTEN = _AND_THEN.replace("Tensor? other", "Tensor(a!) other")
+_LIBRARY.define(f"packed_convolution_(Tensor x, Tensor weight, Tensor? bias, {_WINDOW}, {_WRITTEN}) -> Tensor")
 _LAYER = "int hidden_size, bool reverse, bool has_biases, bool batch_first"
 _LIBRARY.define(f"packed_recurrent_matrices(Tensor inputs, Tensor hidden, {_LAYER}) -> (Tensor, Tensor)")
 _LIBRARY.define(
@@ -48,6 +51,7 @@ def packed_elements() -> tuple[str, ...]:
     names = (
         "_linear_pointwise", "_reorder_linear_weight", "_convolution_pointwise", "_reorder_convolution_weight",
         "_convolution_transpose_pointwise", "_reorder_convolution_transpose_weight", "_reorder_mkldnn_rnn_layer_weight",
+        "_convolution_pointwise_",
     )  # fmt: skip
     known = all(torch._C._jit_get_schemas_for_operator(f"mkldnn::{name}") for name in names)
     if not known or not torch.backends.mkldnn.is_available():
@@ -171,22 +175,27 @@ def multiply_by_mkl(
 def convolve_packed(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, activation: str = "none",
-    other: torch.Tensor | None = None,
+    other: torch.Tensor | None = None, *, writes: bool = False,
 ) -> torch.Tensor:  # fmt: skip
-    """A convolution with what `pack_filter` made; channels last."""
+    """A convolution with what `pack_filter` made; channels last. It `writes` over what it adds, or does not."""
     if x.dim() == _LINES:
         window = ((1, *stride), (0, *padding), (1, *dilation), transposed, (0, *output_padding), groups)
         other = None if other is None else other.unsqueeze(2)
-        return convolve_packed(x.unsqueeze(2), weight, bias, *window, activation, other).squeeze(2)
+        return convolve_packed(x.unsqueeze(2), weight, bias, *window, activation, other, writes=writes).squeeze(2)
     if transposed:
         call = _entry("_convolution_transpose_pointwise", "default")
         return call(x, weight, bias, padding, output_padding, stride, dilation, groups, activation, [], "")
     window = (padding, stride, dilation, groups)
     if other is None:
         return _entry("_convolution_pointwise", "default")(x, weight, bias, *window, activation, [], "")
-    unary = None if activation == "none" else activation
-    call = _entry("_convolution_pointwise", "binary")
-    return call(x, other, weight, bias, *window, "add", 1.0, unary, [], "")
+    how = ("add", 1.0, None if activation == "none" else activation, [], "")
+    if writes and other.is_contiguous(memory_format=_LAST[other.dim()]):
+        return _entry("_convolution_pointwise_", "binary")(other, x, weight, bias, *window, *how)
+    return _entry("_convolution_pointwise", "binary")(x, other, weight, bias, *window, *how)
+
+
+_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+"""Dimensions of images -> their layout with channels last."""
 
 
 def _fake_mkl_product(
@@ -212,6 +221,7 @@ for _name, _function, _fake in (
     ("packed_filter", _filter, _filter),
     ("packed_product", _product, _fake_product),
     ("packed_convolution", _convolution, _convolution),
+    ("packed_convolution_", _convolution, _convolution),
     ("packed_recurrent_matrices", _recurrent_matrices, _recurrent_matrices),
     ("packed_lstm", _lstm, _fake_lstm),
     ("mkl_matrix", _matrix, _matrix),
@@ -225,6 +235,7 @@ _PLACED: dict[str, Callable[..., Any]] = {
     "inductile::packed_filter": pack_filter,
     "inductile::packed_product": multiply_packed,
     "inductile::packed_convolution": convolve_packed,
+    "inductile::packed_convolution_": partial(convolve_packed, writes=True),
     "inductile::packed_recurrent_matrices": pack_recurrent_matrices,
     "inductile::packed_lstm": _lstm,
     "inductile::mkl_matrix": pack_for_mkl,

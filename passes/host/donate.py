@@ -18,7 +18,10 @@ from ..function_pass import HostPass
 from ..remarks import remark
 
 #: operator -> one that returns the same and leaves other elements in an argument, and the place of that
-_DONATING = {"inductile::requantised_convolution.sum": ("inductile::requantised_convolution.sum_", -3)}
+_DONATING = {
+    "inductile::requantised_convolution.sum": ("inductile::requantised_convolution.sum_", -3),
+    "inductile::packed_convolution": ("inductile::packed_convolution_", -1),
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class HostDonate(HostPass):
     Precondition: nothing is freed, planned or reused yet.
     Guarantee: the same results. A call of an operator that would copy an argument, for its library writes it, and of
     which there is a form without that copy, has that form where the argument is memory of the program's own that
-    nothing uses behind the call: what oneDNN adds to a convolution of 8 bits is where it puts the sum.
+    nothing uses behind the call: what oneDNN adds to a convolution is where it puts the sum.
 
         %y = aten.call pure "inductile::requantised_convolution.sum"(%x, ..., %r, 0.5, 3) : T
     becomes

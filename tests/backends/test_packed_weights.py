@@ -98,6 +98,37 @@ def test_convolutions_of_other_dimensions(dtype: torch.dtype, case: str) -> None
     assert report.aten_calls["inductile::packed_convolution"] == 2
 
 
+class Residuals(nn.Module):
+    """Sums that follow each other; the first one is of an argument, and the third of what is returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Conv2d(16, 16, 3, padding=1) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first, second, third, fourth = self.layers
+        y = first(x) + x
+        z = third(second(y) * 2) + y
+        return fourth(z * 2) + z, z
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_residual_that_dies_is_where_the_sum_is_put(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    model = Residuals().eval().to(dtype)
+    x = torch.randn(2, 16, 9, 7).to(dtype).to(memory_format=torch.channels_last)
+    before = x.clone()
+    compiled = _compiled(model)
+    with torch.no_grad():
+        for _ in range(2):
+            for found, eager, exact in zip(compiled(x), model(x), _exact(model, x), strict=True):
+                _compare(found, eager, exact)
+        assert torch.equal(x, before)
+        (report,) = inductile.explain(model, options=OPTIONS)(x).reports
+    assert report.aten_calls["inductile::packed_convolution_"] == 1
+    assert report.aten_calls["inductile::packed_convolution"] == 3
+
+
 def test_nan_stays_behind_relu() -> None:
     model = nn.Sequential(nn.Conv2d(8, 32, 3), nn.ReLU()).eval()
     x = torch.randn(2, 8, 9, 9)

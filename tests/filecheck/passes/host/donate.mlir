@@ -37,3 +37,13 @@ host.func @kept(%x: !aten.tensor<1x4x3x3xui8, strides = [36, 1, 12, 4]>, %w: !at
 // CHECK-LABEL: host.func @kept
 // CHECK-NOT: sum_
 // CHECK: host.return
+
+// A convolution with a packed weight adds in place, too; one that adds nothing has nothing to write.
+host.func @packed(%x: !aten.tensor<1x4x3x3xf32, strides = [36, 1, 12, 4]>, %w: !aten.tensor<4x4x1x1xf32>) -> (!aten.tensor<1x4x3x3xf32, strides = [36, 1, 12, 4]>) symbols [] {
+  %a = aten.call pure "inductile::packed_convolution"(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1, "none", none) : !aten.tensor<1x4x3x3xf32, strides = [36, 1, 12, 4]>
+  %b = aten.call pure "inductile::packed_convolution"(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1, "none", %a) : !aten.tensor<1x4x3x3xf32, strides = [36, 1, 12, 4]>
+  host.return %b
+}
+// CHECK-LABEL: host.func @packed
+// CHECK: %a = aten.call pure "inductile::packed_convolution"
+// CHECK: %b = aten.call "inductile::packed_convolution_"(%x,{{.*}} %a) writes [2]
