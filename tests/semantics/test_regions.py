@@ -93,12 +93,28 @@ def _associative(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return associative_scan(lambda a, b: a * b + a + b, x * 1, 0, combine_mode="generic")
 
 
+@torch.compiler.nested_compile_region
+def _marked_scans(x: torch.Tensor) -> torch.Tensor:
+    sums = associative_scan(lambda a, b: a + b, x / 4, 0, combine_mode="generic")
+    return scan(lambda c, a: (c * 0.5 + a, (c + a).sin()), x[0] * 0, sums)[1]
+
+
+_scans: Any = _marked_scans
+
+
+def _loops_in_regions(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """The second use gets a tensor whose size is another expression of the first size."""
+    return _scans(_scans(x)) * w.sum()
+
+
 def _checkpoint(x: torch.Tensor, w: torch.Tensor) -> Any:
     return checkpoint(lambda a: (a @ w).sin().relu() * 2, x, use_reentrant=False)
 
 
-WITH_GRADIENTS = [_regions, _one_region, _cond, _cond_in_cond, _strides_differ, _while, _scan, _map, _checkpoint]
-DYNAMIC = [_regions, _cond, _while, _scan, _map]
+WITH_GRADIENTS = [
+    _regions, _one_region, _cond, _cond_in_cond, _strides_differ, _while, _scan, _map, _checkpoint, _loops_in_regions,
+]  # fmt: skip
+DYNAMIC = [_regions, _cond, _while, _scan, _map, _loops_in_regions]
 OTHERS = [_no_step, _swap, _scan_reversed, _map_of_columns, _associative]
 
 
