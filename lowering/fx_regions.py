@@ -26,6 +26,7 @@ from ..passes.analysis.memory import may_return_alias, roots, written_values
 from ..passes.analysis.region_calls import EAGER, INVOKE, body_positions, is_usual_call
 from ..passes.common.copies import copy_op
 from ..records import dataclass
+from .fx_private import known_true
 from .fx_symbols import SymbolTable
 from .fx_targets import callee_name
 from .fx_types import INDEX, location_of
@@ -127,10 +128,11 @@ class Regions:
 
     def _call(self, importer: GraphImporter, node: Node, carrier: Node, graph: GraphModule) -> bool:
         """Import a region in the names of its caller; False where that is not possible."""
-        given = [importer.nodes.value_of(each) for each in node.args[2:]]
         known = self._private.get(id(graph))
         body = _imported(importer, graph) if known is None else known[1]
         taken = list(body.block.args)
+        given = [importer.nodes.value_of(each) for each in node.args[2:]]
+        given = _as_traced(taken, given, graph, node, importer.nodes.ops)
         if not body.is_in_names_of_caller or not _same(body, taken, given):
             return False
         location = location_of(node)
@@ -252,6 +254,42 @@ def _operand(value: Any, ops: list[Operation]) -> SSAValue:
     number = SymIntOp.create(properties={"value": SymAttr.of(value)}, result_types=(INDEX,))
     ops.append(number)
     return number.result
+
+
+def _as_traced(
+    taken: Sequence[BlockArgument], given: Sequence[Any], graph: GraphModule, node: Node, ops: list[Operation]
+) -> list[Any]:
+    """What a body is given, in the expressions of its own sizes where torch's guards say that those are equal.
+
+    The result of a region has a size such as 2*(s0//4) + 2*((s0//2 - 1)//2) + 2 and goes into that region again, which
+    was traced with s0. The operand is a view in the sizes of the argument, which costs nothing.
+    """
+    holders = [each for each in graph.graph.nodes if each.op == "placeholder"]
+    values = list(given)
+    if not len(holders) == len(taken) == len(given):
+        return values
+    for number, (argument, value) in enumerate(zip(taken, given, strict=True)):
+        if not isinstance(value, SSAValue):
+            continue
+        wanted, kind = argument.type, value.type
+        if wanted == kind or not isinstance(wanted, TensorType) or not isinstance(kind, TensorType):
+            continue
+        if not (wanted.is_contiguous and kind.is_contiguous) or wanted.shape == kind.shape:
+            continue
+        if _have_equal_sizes(holders[number], node.args[2 + number]):
+            shape = TensorType.get(wanted.shape, kind.element, None, kind.device)
+            view = AtenOp.of("aten.view", {"self": value, "size": wanted.shape}, (shape,), location_of(node))
+            ops.append(view)
+            values[number] = view.results[0]
+    return values
+
+
+def _have_equal_sizes(*nodes: Any) -> bool:
+    """Whether the tensors that two nodes make have equal sizes, by what torch's guards say of symbols."""
+    tensor, other = (node.meta.get("val") if isinstance(node, Node) else None for node in nodes)
+    if not isinstance(tensor, torch.Tensor) or not isinstance(other, torch.Tensor) or tensor.dim() != other.dim():
+        return False
+    return all(known_true(size == wanted) for size, wanted in zip(tensor.shape, other.shape, strict=True))
 
 
 def _same(body: Body, taken: Sequence[BlockArgument], given: Sequence[Any]) -> bool:

@@ -81,8 +81,10 @@ class GraphText:
         self._add(graph, {name: number for number, name in enumerate(held)})
 
     def _add(self, graph: GraphModule, held: Mapping[str, int]) -> None:
-        for name in graph.meta.keys() - _QUIET_GRAPH_META:
-            if graph.meta[name] is not None:
+        for name in sorted(graph.meta.keys() - _QUIET_GRAPH_META):
+            if name == "_checkpoint_context_fn" and graph.meta[name] is not None:
+                self.lines.append(f"checkpoint {_checkpoint_rule(graph.meta[name])}")
+            elif graph.meta[name] is not None:
                 raise NotCacheableError(f"the graph carries {name!r}")
         inner = dict(graph.named_children())
         numbers: dict[Node, str] = {}
@@ -342,3 +344,18 @@ def key_lines(graph: GraphModule, args: Sequence[Any], aot_config: Any, shape_en
     text = GraphText(args, shape_env)
     text.add_graph(graph)
     return [*text.lines, aot_text(aot_config), *state_text()]
+
+
+def _checkpoint_rule(make_contexts: Any) -> str:
+    """What a selective checkpoint saves: a list of torch's operators, or what a user says stands for a function."""
+    from torch.utils.checkpoint import create_selective_checkpoint_contexts
+
+    stated = getattr(make_contexts, "cache_hash", None)
+    if type(stated) in (str, int, bytes):
+        return f"stated {stated!r}"
+    if isinstance(make_contexts, functools.partial) and make_contexts.func is create_selective_checkpoint_contexts:
+        (saved, *more), named = make_contexts.args or (None,), make_contexts.keywords
+        plain = all(type(each) is bool for each in (*more, *named.values()))
+        if plain and isinstance(saved, list) and all(type(op) is torch._ops.OpOverload for op in saved):
+            return f"saves {sorted(map(str, saved))} {more} {sorted(named.items())}"
+    raise NotCacheableError("a selective checkpoint is a function, without an attribute cache_hash")

@@ -69,7 +69,9 @@ def package(
     config = Config.resolve(mode, options, torch_settings())
     for name in ("freezing", "cudagraphs"):
         if getattr(config, name):
-            raise UserError(f"a package cannot have {name}", f"leave the option {name} out")
+            other = "mode='max-autotune-no-cudagraphs'" if mode == "max-autotune" else "another mode"
+            advice = f"leave the option {name} out" if name in (options or {}) or mode is None else f"give {other}"
+            raise UserError(f"a package cannot have {name}", advice)
     members: dict[str, bytes] = {}
     parts = [_part(program, name, config, members) for name in dict.fromkeys(targets or (_own_target(program),))]
     index = _index(program, parts, members, weights)

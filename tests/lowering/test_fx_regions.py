@@ -60,6 +60,24 @@ def test_a_region_that_repeats_is_one_private_function(dynamic: bool) -> None:
     assert not [op for op in ops(graph) if isinstance(op, CallOp)]
 
 
+@torch.compiler.nested_compile_region
+def _sorted(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x[::2], x[1::2]]).sin()
+
+
+_parity: Any = _sorted
+
+
+def test_equal_sizes_may_be_other_expressions() -> None:
+    """The result has (s0 + 1) // 2 + s0 // 2 rows, which torch has found to be s0."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return _parity(_parity(x))
+
+    (graph,) = imported(function, torch.ones(6, 3), dynamic=True)
+    assert not [op for op in ops(graph) if isinstance(op, CallOp)]
+
+
 def test_a_region_that_is_called_once_stands_in_its_caller() -> None:
     def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return _region(x, w) + 1

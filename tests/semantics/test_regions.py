@@ -13,9 +13,12 @@ from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import checkpoint
+from xdsl.dialects import math
 
 import inductile
+from inductile import extensions
 from inductile.backends.compiled import REPORTS
+from inductile.passes.kernel.kernel_pass import KernelPass
 
 Function = Callable[[torch.Tensor, torch.Tensor], Any]
 
@@ -93,12 +96,28 @@ def _associative(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return associative_scan(lambda a, b: a * b + a + b, x * 1, 0, combine_mode="generic")
 
 
+@torch.compiler.nested_compile_region
+def _marked_scans(x: torch.Tensor) -> torch.Tensor:
+    sums = associative_scan(lambda a, b: a + b, x / 4, 0, combine_mode="generic")
+    return scan(lambda c, a: (c * 0.5 + a, (c + a).sin()), x[0] * 0, sums)[1]
+
+
+_scans: Any = _marked_scans
+
+
+def _loops_in_regions(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """The second use gets a tensor whose size is another expression of the first size."""
+    return _scans(_scans(x)) * w.sum()
+
+
 def _checkpoint(x: torch.Tensor, w: torch.Tensor) -> Any:
     return checkpoint(lambda a: (a @ w).sin().relu() * 2, x, use_reentrant=False)
 
 
-WITH_GRADIENTS = [_regions, _one_region, _cond, _cond_in_cond, _strides_differ, _while, _scan, _map, _checkpoint]
-DYNAMIC = [_regions, _cond, _while, _scan, _map]
+WITH_GRADIENTS = [
+    _regions, _one_region, _cond, _cond_in_cond, _strides_differ, _while, _scan, _map, _checkpoint, _loops_in_regions,
+]  # fmt: skip
+DYNAMIC = [_regions, _cond, _while, _scan, _map, _loops_in_regions]
 OTHERS = [_no_step, _swap, _scan_reversed, _map_of_columns, _associative]
 
 
@@ -209,3 +228,47 @@ def test_what_a_region_returns_has_the_name_of_what_it_is() -> None:
 
     text = str(inductile.explain(function)(torch.randn(64)))
     assert "1 kernel" in text and "invoke_subgraph" not in text, text
+
+
+class _CosineForSine(KernelPass):
+    """A pass of a user, whose work shows in the result."""
+
+    name = "cosine-for-sine"
+
+    def on_kernel(self, function: Any, facts: Any) -> None:
+        for op in [each for each in function.walk() if isinstance(each, math.SinOp)]:
+            cosine = math.CosOp(op.operand)
+            assert op.parent is not None
+            op.parent.insert_op_before(cosine, op)
+            op.result.replace_all_uses_with(cosine.result)
+            op.parent.erase_op(op)
+
+
+@torch.compiler.nested_compile_region
+def _marked_sine(x: torch.Tensor) -> torch.Tensor:
+    return x.sin() * 2
+
+
+_sine: Any = _marked_sine
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: _sine(_sine(x)),
+        lambda x: torch.cond(x.sum() > 0, lambda a: a.sin() + 1, lambda a: a.sin() - 1, (x,)),
+        lambda x: while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a.sin() * 2), (torch.tensor(0), x))[1],
+        lambda x: scan(lambda c, a: (c + a.sin(), (c * a).sin()), x[0] * 1, x)[1],
+        lambda x: map_rows(lambda a: a.sin() * 2, x),
+        lambda x: checkpoint(lambda a: a.sin() * 2, x, use_reentrant=False),
+    ],
+    ids=["region", "cond", "while", "scan", "map", "checkpoint"],
+)
+def test_inserted_passes_work_on_bodies(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(extensions._added, "inductile.passes", {_CosineForSine.name: lambda: _CosineForSine})
+    options: Any = {"insert": {"after:kernel-cse": _CosineForSine.name}}
+    compiled: Any = torch.compile(function, backend="inductile", fullgraph=True, options=options)
+    x = torch.rand(5, 4)
+    got = compiled(x)
+    monkeypatch.setattr(torch.Tensor, "sin", torch.Tensor.cos)
+    torch.testing.assert_close(got, function(x))

@@ -237,8 +237,12 @@ torch.testing.assert_close(compiled(x), double(x))
 y = x.clone().requires_grad_()
 compiled(y).sum().backward()
 torch.testing.assert_close(y.grad, 2.0 * (x > 0))
+torch.compiler.reset()
+for_sizes = torch.compile(double, backend="inductile", dynamic=True)
+for given in (x, torch.cat([x, x])):
+    torch.testing.assert_close(for_sizes(given), double(given))
 found = counters["inductile"]
-assert (found["graphs from the cache"], found["graphs"], found["backward_graphs"]) == (2, 3, 1), found
+assert (found["graphs from the cache"], found["graphs"], found["backward_graphs"]) == (3, 4, 1), found
 assert "graphs that the cache does not have" not in found
 assert "xdsl" not in sys.modules
 if len(sys.argv) > 2:
@@ -252,6 +256,7 @@ assert "xdsl" not in sys.modules
 def test_artifacts_and_compiled_functions_travel(folder: Path, tmp_path: Path) -> None:
     assert run(double, X) == "miss"
     assert run(double, X.clone().requires_grad_()) == "miss"
+    assert run(double, X, dynamic=True) == "miss"
     saved = torch.compiler.save_cache_artifacts()
     assert saved is not None and all(name.startswith("inductile-") for name in saved[1].aot_autograd_artifacts)
     (tmp_path / "artifacts").write_bytes(saved[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 from torch.testing._internal.two_tensor import TwoTensor
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from inductile.backends.graph_cache import front, subclasses
 from inductile.backends.graph_cache.store import Store
 
-from .harness import outcomes
+from .harness import outcomes, run
 
 X = torch.arange(12.0).reshape(3, 4) / 7 - 0.5
 
@@ -117,3 +119,25 @@ def test_a_function_that_a_user_registers_for_such_a_class(monkeypatch: pytest.M
     monkeypatch.setattr(kind, "_ATEN_OP_TABLE", {**kind._ATEN_OP_TABLE, kind: table})
     with pytest.raises(subclasses.UnknownCodeError, match="a function of"):
         subclasses._code_of(kind)
+
+
+def test_rules_of_selective_checkpoints() -> None:
+    """Lists of operators are part of the key; a function is taken where somebody says what it is."""
+
+    def policy(context: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+        return CheckpointPolicy.MUST_SAVE if op == torch.ops.aten.mm.default else CheckpointPolicy.PREFER_RECOMPUTE
+
+    def outcome(saved: Any, cache_hash: object = None) -> str:
+        rule = partial(create_selective_checkpoint_contexts, saved)
+        if cache_hash is not None:
+            vars(rule)["cache_hash"] = cache_hash
+
+        def function(x: Any) -> Any:
+            return checkpoint(lambda a: (a @ a).sin().tanh(), x, use_reentrant=False, context_fn=rule)
+
+        return run(function, torch.ones(3, 3).requires_grad_())
+
+    products, sines = [torch.ops.aten.mm.default], [torch.ops.aten.sin.default]
+    assert [outcome(each) for each in (products, products, sines)] == ["miss", "hit", "miss"]
+    assert [outcome(policy), outcome(policy, object())] == ["bypass", "bypass"]
+    assert [outcome(policy, name) for name in ("mine 1", "mine 1", "mine 2")] == ["miss", "hit", "miss"]

@@ -264,6 +264,8 @@ def test_what_cannot_be_packaged(tmp_path: Path) -> None:
     exported = export(Of(lambda x: x * 2), (R,))
     with pytest.raises(UserError, match="freezing"):
         inductile.package(exported, tmp_path / "x.pt2i", options={"freezing": True})
+    with pytest.raises(UserError, match="cannot have cudagraphs; give mode='max-autotune-no-cudagraphs'"):
+        inductile.package(exported, tmp_path / "x.pt2i", mode="max-autotune")
     with pytest.raises(UserError, match="cannot be written"):
         inductile.package(exported, tmp_path / "none" / "x.pt2i")
 
