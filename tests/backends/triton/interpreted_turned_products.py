@@ -40,7 +40,7 @@ def test_weights_of_bytes(sizes: tuple[int, int, int], dtype: torch.dtype) -> No
     module = lowered(program(rows, columns, depth, NAMES[dtype]), "")
     (source,) = [each.source for each in emit(module)]
     first, second = source.index("nvidia.half_of_int8"), source.index("tl.load(x")
-    assert "tl.dot(" in source and first < second
+    assert "tl.dot(" in source and "nvidia.settled(" in source and first < second
     exact = (x.double() @ weight.double().t()) * scales.double()
     for run in (build(for_cpu(module)), lambda given: run_module(for_cpu(module), given)):
         (got,) = run([x, weight, scales])
