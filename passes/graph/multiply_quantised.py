@@ -182,11 +182,14 @@ def _of_many_rows(op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarge
     if found is None or library is None:
         return None
     in_memory = library - LAUNCH / 2 + (how.read + how.made) / target.copied  # launches overlap in part
-    return found[1] if 1e3 * found[0] <= _DOUBT * in_memory else None
+    doubt = _DOUBT if result.shape[0].as_int() is not None else _DOUBT / _WITHOUT_ENGINE
+    return found[1] if 1e3 * found[0] <= doubt * in_memory else None
 
 
 _DOUBT = 1.05
 """How much longer a nest may take by estimates, for the memory that it saves."""
+_WITHOUT_ENGINE = 1.1
+"""How much longer a nest takes whose number of rows is dynamic, for which no copy engine brings tiles."""
 
 
 def _has_bytes(block: Block) -> bool:
