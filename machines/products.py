@@ -56,6 +56,33 @@ class RowSums:
 
 
 @dataclass(frozen=True)
+class PairPace:
+    """A tile of which a processor computes two at once, so that one is multiplied while the other is made.
+
+    rows, columns, depth, warps, stages, resident: of the tile
+    alone: microseconds of a step of the depth of a tile that has a processor for itself
+    both:  of a step of each of two tiles
+    fill:  what tiles take beside their steps
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    warps: int
+    stages: int
+    resident: int
+    alone: float
+    both: float
+    fill: float
+
+    def time(self, tiles: int, depth: int) -> float:
+        """Microseconds of so many tiles of the busiest processor."""
+        pairs, rest = divmod(tiles, 2)
+        steps = depth / self.depth
+        return pairs * (steps * self.both + self.fill) + rest * (steps * self.alone + self.fill)
+
+
+@dataclass(frozen=True)
 class FewRows:
     """Products of few rows with a matrix that is made of less memory in each call, which are faster as nests.
 
@@ -68,6 +95,8 @@ class FewRows:
     casts:  most rows and such a tile, perhaps with parts of the depth, where a cast, and one scale a row at most, make
             the matrix of numbers; fewer rows first, and of several for as many rows the first that fills the processors
     packed: the same where it is made of packed numbers, or with scales of groups, which decide the depth
+    many:   tiles of any number of rows where a cast makes the matrix, which units read from registers, so that the
+            nest is turned; and how long they take
     """
 
     units: int
@@ -76,8 +105,31 @@ class FewRows:
     source: str
     casts: tuple[tuple[int, tuple[int, ...]], ...] = ()
     packed: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    many: tuple[PairPace, ...] = ()
+
+    def fastest(
+        self, sizes: tuple[int, int, int], processors: int, copied: float
+    ) -> tuple[float, tuple[int, ...]] | None:
+        """Microseconds of the fastest of `many` tiles for `sizes`, rows, depth and columns, and its numbers.
+
+        copied: bytes that a copy moves in a nanosecond, as do the sums of parts of the depth, and what adds them up
+        """
+        rows, depth, columns = sizes
+        found: list[tuple[float, tuple[int, ...]]] = []
+        for pace in self.many:
+            tiles = -(-rows // pace.rows) * -(-columns // pace.columns)
+            for parts in _PARTS:
+                if depth % (parts * pace.depth) or (parts > 1 and depth // parts < _LEAST_PART):
+                    continue
+                time = pace.time(-(-tiles * parts // processors), depth // parts)
+                time += 8e-3 * parts * rows * columns / copied if parts > 1 else 0.0
+                tile = (pace.rows, pace.columns, pace.depth, pace.warps, pace.stages, parts, pace.resident, 0, 0, 0, 1)
+                found.append((time, tile))
+        return min(found, default=None)
 
 
+_PARTS, _LEAST_PART = (1, 2, 3, 4), 512
+"""Parts of a depth that are thought of, and how many elements one has at least."""
 _FEW = 16
 
 

@@ -56,6 +56,8 @@ class Contractions:
                 left = self.operand(op, step, product.left, (rows, depth))
                 right = self.operand(op, step, product.right, (depth, columns))
                 context.out.line(f"{total} = tl.dot({left}, {right}, {total}{_arguments(product, op)})")
+                if context.nvidia and total.dtype == "float32" and self._is_converted(product.left, op):
+                    context.out.line(f"{total} = nvidia.settled({total})")
         context.values.update(zip(op.results, totals, strict=True))
 
     def _total(self, op: kernel.ReduceOp, number: int, dims: tuple[int, int]) -> Value:
@@ -130,6 +132,12 @@ class Contractions:
             for product in products:
                 if self._is_loaded(product.right, op):
                     self.operand(op, "", product.right, (len(context.lanes), columns))
+
+    def _is_converted(self, factor: SSAValue, op: kernel.ReduceOp) -> bool:
+        """Whether a step computes a factor of what it loads, and of no product, into registers."""
+        value = kernel.operand_of(factor)
+        sources = self.sources(op, [value])
+        return len(sources) > 1 and not any(isinstance(each, kernel.ReduceOp) for each in sources)
 
     def _is_loaded(self, factor: SSAValue, op: kernel.ReduceOp) -> bool:
         """Whether a factor is what memory holds, at a place that is known where the step begins."""

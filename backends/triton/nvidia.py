@@ -220,6 +220,19 @@ def _digits_of_halves(x, shift: tl.constexpr, power: tl.constexpr):
     )
 
 
+# products
+
+
+@triton.jit
+def settled(x):
+    """x once it is there: matrix units of Hopper are done with the registers that they read when the step ends.
+
+    The compiler lets the next step write the first factor of products into registers that units may still read, up to
+    Triton 3.6: of 60 kernels 5 gave wrong elements on an H200 (triton-lang/triton#9433).
+    """
+    return tl.inline_asm_elementwise("mov.b32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
 # launches that overlap (programmatic dependent launch): nothing without the attribute of the launch that allows it
 
 

@@ -155,3 +155,12 @@ def chosen_tile(op: Operation) -> tuple[int, ...] | None:
         if found is not None and isinstance(found, DenseArrayBase):
             return tuple(int(each) for each in found.get_values())
     return None
+
+
+_TURNED = 10
+"""The place of that number in a tile."""
+
+
+def is_turned(tile: tuple[int, ...] | None) -> bool:
+    """Whether a tile of a product says that the factor of its columns is the first one."""
+    return tile is not None and len(tile) > _TURNED and tile[_TURNED] == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from ...dialects.aten import AtenOp, CallOp, TensorType
@@ -13,14 +14,16 @@ from ...dialects.raw import type_of as type_of_value
 from ...dialects.sym import ONE, Ranges, bounds
 from ...errors import UserError
 from ...machines import CpuTarget, GpuTarget, Target
-from ...machines.products import filling, fills
+from ...machines.products import LAUNCH, FewRows, filling, fills
 from ...records import dataclass
 from ..analysis.nests import element_bytes
+from ..analysis.product_times import product_nanoseconds
+from ..analysis.sizes import Sizes
 from ..common.choices import Candidate, mark
 from ..common.implementations import FLOATS, INTEGER_LIBRARIES, LIBRARY, NEST
 from ..remarks import remark
 from ._binding_times import size_text
-from ._dequantised import dequantised
+from ._dequantised import Dequantised, dequantised
 from ._product_pass import ProductPass, at_most
 from ._replacement import type_of
 from .match_patterns import apply_patterns
@@ -128,6 +131,10 @@ class MultiplyQuantised(ProductPass):
             tiles = [tile for each, tile in counted if each == most]
             if not tiles:
                 objection = f"it has more than {max((most for most, _ in counted), default=0)} rows"
+                if not in_parts and isinstance(tile := _of_many_rows(op, known, how, target), tuple):
+                    if self.mark(op, NEST, f"a nest on matrix units that reads its matrix from registers: {what}"):
+                        mark(op, Candidate(NEST, tile))
+                    return
             elif in_parts and how.has_small_groups and not fills(tiles[0], columns, target.processors):
                 objection = "its groups are small, and so is the weight"
             else:
@@ -161,6 +168,28 @@ class MultiplyQuantised(ProductPass):
             self.mark(op, NEST, f"a nest that dequantises where it reads: {size_text(how.read)} in each call")
             return
         remark("missed", self.name, op, f"its weight is dequantised into memory, {what}: {objection}")
+
+
+def _of_many_rows(op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget) -> tuple[int, ...] | None:
+    """The tile of a product of any number of rows, if it takes no longer than the library with a matrix in memory."""
+    result, function = type_of(op.results[0]), op.parent_op()
+    assert isinstance(function, FuncOp)
+    estimates, bits = Sizes.of_function(function), 8 * element_bytes(result.element)
+    rows, columns = (estimates.of(size) for size in result.shape)
+    depth = type_of(op.operands[-1]).shape[0].as_int() or 0
+    found = known.fastest((rows, depth, columns), target.processors, target.copied) if depth and columns else None
+    library = product_nanoseconds(target, bits, target.vector_bytes, (1, rows, depth, columns))
+    if found is None or library is None:
+        return None
+    in_memory = library - LAUNCH / 2 + (how.read + how.made) / target.copied  # launches overlap in part
+    doubt = _DOUBT if result.shape[0].as_int() is not None else _DOUBT / _WITHOUT_ENGINE
+    return found[1] if 1e3 * found[0] <= doubt * in_memory else None
+
+
+_DOUBT = 1.05
+"""How much longer a nest may take by estimates, for the memory that it saves."""
+_WITHOUT_ENGINE = 1.1
+"""How much longer a nest takes whose number of rows is dynamic, for which no copy engine brings tiles."""
 
 
 def _has_bytes(block: Block) -> bool:

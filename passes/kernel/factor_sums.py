@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, FloatAttr
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import kernel
-from ...dialects.scalar import NarrowOp, WidenOp, number_of
+from ...dialects.scalar import CastOp, NarrowOp, WidenOp, number_of
 from ...records import dataclass
 from ..analysis.loops import loops_in
 from ..counters import counter
@@ -79,16 +79,24 @@ def _taken_out(product: kernel.Product) -> float | None:
 
 
 def rounded(x: SSAValue, narrow: NarrowOp, before: Operation) -> SSAValue:
-    """A number as units read it: rounded as another one was, unless it is of that type already."""
+    """A number as units read it: rounded as another one was, unless it is of that type already.
+
+    An integer of 8 bits is cast at once, for types of 16 bits hold it.
+    """
     owner, element = x.owner, narrow.results[0].type
     if isinstance(owner, WidenOp) and owner.operands[0].type == element:
         return x
     block = before.parent
     assert block is not None
-    new = NarrowOp.of(x, x.type, element)
+    new: Operation = NarrowOp.of(x, x.type, element)
+    if isinstance(owner, CastOp) and owner.source_element == _BYTE:
+        new = CastOp.of(owner.value, owner.source_element, element)
     wide = WidenOp.of(new.results[0], element, x.type)
     block.insert_ops_before([new, wide], before)
     return wide.results[0]
+
+
+_BYTE = IntegerType(8)
 
 
 def _multiply(op: kernel.ReduceOp, result: SSAValue, number: float) -> None:

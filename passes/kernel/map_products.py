@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 
 from ...dialects import kernel
 from ...records import dataclass
-from ..common.choices import TILE, chosen_tile
+from ..common.choices import TILE, chosen_tile, is_turned
 from .kernel_pass import KernelFacts
 from .load_boxes import may_be_box
 from .map_to_units import MapToUnits, has_units, round_factors, sink
@@ -82,13 +82,15 @@ class KernelMapProducts(MapToUnits, kernels=untiled_for_gpu):
         if isinstance(nests, str):
             return nests
         chosen = chosen_tile(function)
-        if chosen is not None and ProductTile.chosen(chosen).turned:
+        if is_turned(chosen):
             nests = [turned(nest) for nest in nests]
         lacking = [nest.element for nest in nests if not has_units(facts.target, nest.element)]
         return f"the target has no matrix units for {lacking[0]}" if lacking else nests
 
     def tile_of(self, nest: ProductNest, facts: KernelFacts, wanted: ProductTile) -> ProductTile:
         """The largest tile of which there are enough."""
+        if wanted.turned:
+            wanted = wanted.within_registers(nest.factors, facts.target.warp)
         is_constant = not facts.function.symbols.data
         may_take_turns = facts.target.copies_boxes and is_constant and _are_boxes(nest)
         may_split = is_constant and sum(1 for _ in facts.function.body.block.ops) == 2  # the nest and the terminator

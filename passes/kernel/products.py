@@ -208,6 +208,12 @@ class StepTile(Tile):
         return type(self)(rows, step, self.warps if rows >= 64 else min(self.warps, 4), self.stages)
 
 
+#: elements of results that a thread keeps at most: half of its registers
+MOST_SUMS = 128
+_LEAST_ROWS = 64
+"""Rows of a turned tile, of which no fewer keep units busy."""
+
+
 @dataclass(frozen=True)
 class ProductTile(Tile):
     """The tile of a product.
@@ -246,9 +252,12 @@ class ProductTile(Tile):
         """Elements of results that one thread keeps."""
         return self.rows * self.columns * max(factors) // (self.warps * warp)
 
-
-#: elements of results that a thread keeps at most: half of its registers
-MOST_SUMS = 128
+    def within_registers(self, factors: tuple[int, int], warp: int) -> ProductTile:
+        """The same with fewer rows, and a stage more, where registers do not hold the sums of so many factors."""
+        tile = self
+        while tile.sums(factors, warp) > MOST_SUMS and tile.rows > _LEAST_ROWS:
+            tile = replace(tile, rows=tile.rows // 2, stages=self.stages + 1)
+        return tile
 
 
 def product_tile(

@@ -18,6 +18,7 @@ from ..analysis.functions import symbol_ranges
 from ..analysis.memory import written_value
 from ..analysis.nest_dependences import DependenceGraph, Node
 from ..analysis.sizes import Sizes
+from ..common.choices import chosen_tile, is_turned
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import enabled, format_location, remark
@@ -96,6 +97,8 @@ class _Fuser:
         self.block = block
         self.groups = Groups(DependenceGraph(block), symbol_ranges(function))
         self.estimates = Sizes.of_function(function)
+        self.turned: set[int] = set()
+        """Positions of products whose sums fill the registers of a program."""
         self.scalars: int | None = None
         """The last nest without axes."""
         #: by value, positions of the nodes that read it last
@@ -106,6 +109,8 @@ class _Fuser:
             group = self.groups.add(node)
             if node.is_nest:
                 group.points = self.points_of(node)
+                if _reductions(node.op) and is_turned(chosen_tile(node.op)):
+                    self.turned.add(node.position)
                 self.join_producers(node)
                 self.join_siblings(node)
                 self.join_scalars(node)
@@ -166,6 +171,8 @@ class _Fuser:
             return "too many members", None
         if _device(left) != _device(right):
             return "their results lie on different devices", None
+        if all(any(node.position in self.turned for node in group.nodes) for group in (left, right)):
+            return "registers hold the sums of one such product", None
         if (between := self.groups.between(left, right)) is not None:
             return f"{_shown(between.op)} between them depends on one and feeds the other", None
         try:

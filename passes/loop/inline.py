@@ -18,7 +18,7 @@ from ..analysis.memory import NESTS, Mutations
 from ..analysis.nests import element_bytes
 from ..analysis.recomputing import reads_less_again
 from ..analysis.sizes import Sizes
-from ..common.choices import chosen_tile
+from ..common.choices import chosen_tile, is_turned
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -261,6 +261,8 @@ class _Inliner:
     def misplaced(self, producer: GenerateOp, site: Site, cost: BodyCost) -> str | None:
         if cost.has_reduce and type(site.block.parent_op()) not in (GenerateOp, ScatterOp):
             return "a reduction would move into another or into a scan"
+        if cost.has_reduce and all(is_turned(chosen_tile(op)) for op in (producer, nest_of(site.block))):
+            return "registers hold the sums of one such product"
         if is_last_step_of_rows(producer, site, self.estimates):
             return "it is the last step of rows, whose other results would have to be in memory"
         return None

@@ -2,7 +2,7 @@
 
     x   = (cast(qx) - zero_point) * scale                  per tensor; numbers, or tensors of one element
     w   = (qw - zero_points) * scales                      per output channel
-    y   = addmm(bias, x, t(w)), mm(x, t(w)), convolution(x, w, bias, ...)
+    y   = addmm(bias, x, t(w)), mm(x, t(w)), convolution(x, w, bias, ...), bmm(x, expand(t(w))), bmm(...) + bias
 
 and of float numbers of 16 bits with a weight of 8 bits, mm(x, cast(t(qw))) * scales.
 
@@ -58,6 +58,21 @@ def mm(
     return aten.mm(_matrix(aten, x, scale, zero_point), aten.t(_weight(aten, weight, scales, zero_points)))
 
 
+def bmm(
+    aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any
+) -> PatternCall:
+    """A linear layer of several matrices that do not lie side by side, such as what a recurrent layer gives."""
+    matrix = aten.expand(aten.t(_weight(aten, weight, scales, zero_points)), ...)
+    return aten.bmm(numbers(aten, x, scale, zero_point), matrix)
+
+
+def biased_bmm(
+    aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any, bias: Any
+) -> PatternCall:
+    """The same with a bias."""
+    return aten.add(bmm(aten, x, scale, zero_point, weight, scales, zero_points), bias)
+
+
 def convolution(
     aten: PatternBuilder, x: Any, scale: Any, zero_point: Any, weight: Any, scales: Any, zero_points: Any, bias: Any,
     stride: Any, padding: Any, dilation: Any, groups: Any,
@@ -82,6 +97,20 @@ def _quantised_linear(
     return _call(aten, "quantised_linear", args, type_of(root))
 
 
+def _quantised_batch(
+    aten: ReplacementBuilder, x: SSAValue, scale: Any, zero_point: Any, weight: SSAValue, scales: SSAValue,
+    zero_points: SSAValue, root: SSAValue, bias: SSAValue | None = None,
+) -> SSAValue:  # fmt: skip
+    source = type_of(x)
+    dense = TensorType.get(source.shape, source.element, None, source.device)
+    rows = x if source.is_contiguous else aten.clone(x, memory_format=_CONTIGUOUS, types=[dense])
+    args = (rows, _number(scale, float), _number(zero_point, int), weight, scales, zero_points, bias)
+    return _call(aten, "quantised_linear", args, type_of(root))
+
+
+_CONTIGUOUS = MemoryFormat("contiguous_format")
+
+
 def convolved(
     aten: ReplacementBuilder, x: SSAValue, scale: Any, zero_point: Any, weight: SSAValue, scales: SSAValue,
     zero_points: SSAValue, bias: SSAValue | None, stride: Any, padding: Any, dilation: Any, groups: Any, root: SSAValue,
@@ -100,7 +129,7 @@ def convolved(
     found = _call(aten, name, (*args, activation) if activation else args, channels_last(result))
     if found.type == result:
         return found
-    return aten.clone(found, memory_format=MemoryFormat("contiguous_format"), types=[result])
+    return aten.clone(found, memory_format=_CONTIGUOUS, types=[result])
 
 
 def channels_last(type_: TensorType) -> TensorType:
@@ -138,6 +167,8 @@ def objection(
     if not quantised.is_contiguous:
         return "its weight is not row-major"
     is_image = bool(window)
+    if not is_image and not result.is_contiguous:
+        return "its result is not row-major"
     if is_image and len(result.shape) != 4:
         return "its images are not of two dimensions"
     if is_image and not (result.is_contiguous or result == channels_last(result)):
@@ -230,6 +261,8 @@ def quantised_patterns(has_integers: bool) -> list[Pattern]:
     pairs = (
         ("quantised_addmm", addmm, _quantised_linear),
         ("quantised_mm", mm, _quantised_linear),
+        ("quantised_biased_bmm", biased_bmm, _quantised_batch),
+        ("quantised_bmm", bmm, _quantised_batch),
         ("quantised_convolution", convolution, convolved),
     )
     return [

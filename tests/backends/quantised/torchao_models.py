@@ -46,6 +46,35 @@ class _Images(torch.nn.Module):
         return torch.nn.functional.adaptive_avg_pool2d(self.b(y + self.c(y)), 1)
 
 
+class _Squeezed(torch.nn.Module):
+    """What is squeezed reads the floats that are excited; a residual, a transposed convolution, and a `cat`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.less, self.more = (
+            torch.nn.Conv2d(3, 16, 3, 2),
+            torch.nn.Conv2d(16, 4, 1),
+            torch.nn.Conv2d(4, 16, 1),
+        )
+        self.b, self.up = torch.nn.Conv2d(16, 16, 1), torch.nn.ConvTranspose2d(16, 8, 3, 2, 1, 1, groups=2)
+        self.c = torch.nn.Conv2d(11, 5, (1, 3), padding=(0, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.nn.functional.hardswish(self.a(x))
+        gate = torch.nn.functional.hardsigmoid(self.more(torch.relu(self.less(y.mean((2, 3), keepdim=True)))))
+        z = torch.relu(self.b(y * gate) + y)
+        return self.c(torch.cat([self.up(z), x[:, :, :14, :14]], 1))
+
+
+class _Recurrent(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells, self.last = torch.nn.LSTM(64, 24, batch_first=True), torch.nn.Linear(24, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.cells(x)[0])
+
+
 def _layers() -> torch.nn.Module:
     return torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 64))
 
@@ -53,6 +82,7 @@ def _layers() -> torch.nn.Module:
 #: model, the shape of its input
 MODELS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "layers": (_layers, (5, 64)), "attention": (_Attention, (2, 8, 64)), "images": (_Images, (2, 3, 16, 16)),
+    "squeezed": (_Squeezed, (2, 3, 16, 16)), "recurrent": (_Recurrent, (2, 5, 64)),
 }  # fmt: skip
 CONFIGS: dict[str, Any] = {
     "int8": Int8WeightOnlyConfig(),
@@ -103,6 +133,7 @@ def test_pt2e(model: str, kind: str) -> None:
     prepared = (prepare_qat_pt2e if kind == "qat" else prepare_pt2e)(exported, quantizer)
     prepared(x)
     calls = _check(convert_pt2e(prepared), network, x, 1 / 127)
-    name = "quantised_convolution" if model == "images" else "quantised_linear"
-    if (model, kind) != ("images", "dynamic"):  # whose quantizer leaves convolutions alone
+    has_images = model in ("images", "squeezed")
+    name = "quantised_convolution" if has_images else "quantised_linear"
+    if not has_images or kind != "dynamic":  # whose quantizer leaves convolutions alone
         assert any(name in call for call in calls), calls

@@ -40,8 +40,36 @@ def test_weights_of_bytes(sizes: tuple[int, int, int], dtype: torch.dtype) -> No
     module = lowered(program(rows, columns, depth, NAMES[dtype]), "")
     (source,) = [each.source for each in emit(module)]
     first, second = source.index("nvidia.half_of_int8"), source.index("tl.load(x")
-    assert "tl.dot(" in source and first < second
+    assert "tl.dot(" in source and "nvidia.settled(" in source and first < second
     exact = (x.double() @ weight.double().t()) * scales.double()
     for run in (build(for_cpu(module)), lambda given: run_module(for_cpu(module), given)):
         (got,) = run([x, weight, scales])
         assert (got.double() - exact).norm() <= 4e-3 * exact.norm()
+
+
+PAIR = """func.func @f(%x: !aten.tensor<48x64xbf16, device = "cuda:0">, %w: !aten.tensor<32x64xi8, device = "cuda:0">, %u: !aten.tensor<32x64xi8, device = "cuda:0">) -> !aten.tensor<48x32xbf16, device = "cuda:0"> {
+  %t = aten.t(%w) : !aten.tensor<64x32xi8, strides = [1, 64], device = "cuda:0">
+  %c = aten._to_copy(%t, dtype = torch.bfloat16) : !aten.tensor<64x32xbf16, strides = [1, 64], device = "cuda:0">
+  %p = aten.mm(%x, %c) {implementation = "nest", precision = "bf16", tile = TILE} : !aten.tensor<48x32xbf16, device = "cuda:0">
+  %v = aten.t(%u) : !aten.tensor<64x32xi8, strides = [1, 64], device = "cuda:0">
+  %d = aten._to_copy(%v, dtype = torch.bfloat16) : !aten.tensor<64x32xbf16, strides = [1, 64], device = "cuda:0">
+  %q = aten.mm(%x, %d) {implementation = "nest", precision = "bf16", tile = TILE} : !aten.tensor<48x32xbf16, device = "cuda:0">
+  %g = aten.relu(%p) : !aten.tensor<48x32xbf16, device = "cuda:0">
+  %y = aten.mul.Tensor(%g, %q) : !aten.tensor<48x32xbf16, device = "cuda:0">
+  func.return %y : !aten.tensor<48x32xbf16, device = "cuda:0">
+}"""  # noqa: E501 - a program
+
+
+@pytest.mark.parametrize("resident", [0, 2])
+def test_two_products_that_meet_are_kernels_of_their_own(resident: int) -> None:
+    """Registers hold the sums of one, and the other's result waits in memory; a copy engine brings tiles of both."""
+    torch.manual_seed(0)
+    x, (w, u) = torch.randn(48, 64).bfloat16(), torch.randint(-128, 128, (2, 32, 64), dtype=torch.int8)
+    module = lowered(PAIR.replace("TILE", f"array<i64: 32, 16, 16, 1, 1, 0, {resident}, 0, 0, 0, 1>"), "")
+    sources = [each.source for each in emit(module)]
+    assert [source.count("tl.dot(") for source in sources] == [1, 1]
+    assert all(("_boxes.load(" in source) == bool(resident) for source in sources)
+    exact = torch.relu(x.double() @ w.double().t()) * (x.double() @ u.double().t())
+    for run in (build(for_cpu(module)), lambda given: run_module(for_cpu(module), given)):
+        (got,) = run([x, w, u])
+        assert (got.double() - exact).norm() <= 8e-3 * exact.norm()

@@ -74,3 +74,19 @@ func.func @integers(%x: !aten.tensor<1x512xi8, device = "cuda:0">, %y: !aten.ten
 // A100: aten._int_mm(%v, %w) {implementation = "nest", tile = array<i64>} :
 // A100: aten._int_mm(%t, %w) :
 // TRITON: tl.dot(y_value, w_value, product_acc, out_dtype=tl.int32)
+
+// Many rows: units read the matrix from registers where that takes no longer than the library with one in memory.
+func.func @many(%x: !aten.tensor<512x2048xbf16, device = "cuda:0">, %w: !aten.tensor<5632x2048xi8, device = "cuda:0">, %z: !aten.tensor<300x2048xi8, device = "cuda:0">) -> (!aten.tensor<512x5632xbf16, device = "cuda:0">, !aten.tensor<512x300xbf16, device = "cuda:0">) {
+  %t = aten.t(%w) : !aten.tensor<2048x5632xi8, strides = [1, 2048], device = "cuda:0">
+  %c = aten._to_copy(%t, dtype = torch.bfloat16) : !aten.tensor<2048x5632xbf16, strides = [1, 2048], device = "cuda:0">
+  %p = aten.mm(%x, %c) : !aten.tensor<512x5632xbf16, device = "cuda:0">
+  %u = aten.t(%z) : !aten.tensor<2048x300xi8, strides = [1, 2048], device = "cuda:0">
+  %d = aten._to_copy(%u, dtype = torch.bfloat16) : !aten.tensor<2048x300xbf16, strides = [1, 2048], device = "cuda:0">
+  %q = aten.mm(%x, %d) : !aten.tensor<512x300xbf16, device = "cuda:0">
+  func.return %p, %q : !aten.tensor<512x5632xbf16, device = "cuda:0">, !aten.tensor<512x300xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @many
+// CHECK: aten.mm(%x, %c) {implementation = "nest", tile = array<i64: 256, 64, 64, 4, 3, {{.*}}, 1>
+// CHECK: aten.mm(%x, %d) :
+// REMARK: passed: aten.mm: a nest on matrix units that reads its matrix from registers: 11.0 MiB in each call
+// REMARK: missed: aten.mm: its weight is dequantised into memory, 1.2 MiB: it has more than 128 rows

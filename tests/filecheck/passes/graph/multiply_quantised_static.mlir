@@ -57,3 +57,22 @@ func.func @wrapped(%x: !aten.tensor<4x64xf32>, %w: !aten.tensor<32x64xi8>, %s: !
 }
 // CHECK-LABEL: @wrapped
 // FLOATS: missed: aten.mm: matches 'quantised_mm', but numbers go up to 255
+
+// What a recurrent layer gives does not lie as a matrix: such a linear layer is a batch of products by one weight.
+func.func @batch(%x: !aten.tensor<4x8x64xui8, strides = [64, 256, 1]>, %w: !aten.tensor<32x64xi8>, %s: !aten.tensor<32xf32>, %z: !aten.tensor<32xi64>, %b: !aten.tensor<32xf32>) -> !aten.tensor<4x8x32xf32> {
+  %0 = aten._to_copy(%x, dtype = torch.float32) : !aten.tensor<4x8x64xf32, strides = [64, 256, 1]>
+  %1 = aten.sub.Scalar(%0, other = 7) : !aten.tensor<4x8x64xf32, strides = [64, 256, 1]>
+  %2 = aten.mul.Scalar(%1, other = 0.5) : !aten.tensor<4x8x64xf32, strides = [64, 256, 1]>
+  %3 = aten.view(%z, size = [32, 1]) : !aten.tensor<32x1xi64>
+  %4 = aten.sub.Tensor(%w, %3) : !aten.tensor<32x64xi64>
+  %5 = aten.view(%s, size = [32, 1]) : !aten.tensor<32x1xf32>
+  %6 = aten.mul.Tensor(%4, %5) : !aten.tensor<32x64xf32>
+  %7 = aten.t(%6) : !aten.tensor<64x32xf32, strides = [1, 64]>
+  %8 = aten.expand(%7, size = [4, 64, 32]) : !aten.tensor<4x64x32xf32, strides = [0, 1, 64]>
+  %9 = aten.bmm(%2, %8) : !aten.tensor<4x8x32xf32>
+  %10 = aten.add.Tensor(%9, %b) : !aten.tensor<4x8x32xf32>
+  func.return %10 : !aten.tensor<4x8x32xf32>
+}
+// CHECK-LABEL: @batch
+// CHECK-NEXT: %[[X:.*]] = aten.clone(%x, memory_format = torch.contiguous_format)
+// CHECK-NEXT: "inductile::quantised_linear"(%[[X]], 0.5, 7, %w, %s, %z, %b)

@@ -31,8 +31,7 @@ kernel.func @groups(%x: !kernel.buffer<bf16, 4096>, %w: !kernel.buffer<i8, 16384
 // CHECK-NEXT: %[[FW:.*]] = scalar.widen %[[F]]
 // CHECK-NEXT: %[[SUM:.*]] = kernel.reduce sum i2 in 0 to 64 map matrix tile 64 {
 // CHECK: kernel.load %x[256*i0 + 64*i3 + i2]
-// CHECK: %[[B:.*]] = scalar.cast %{{.*}} : i8 to f32
-// CHECK: scalar.narrow %[[B]]
+// CHECK: scalar.cast %{{.*}} : i8 to bf16
 // CHECK-NOT: kernel.load %s
 // CHECK: kernel.yield
 // CHECK-NEXT: }
