@@ -13,18 +13,21 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.aten import AtenOp
+from ...dialects.aten.types import type_of
 from ...dialects.raw import operands_of, ops_of
+from ...machines import HOST
 from ...records import dataclass
 from ..analysis.functions import functions
 from ..analysis.kept import is_kept_function
 from ..analysis.memory import written_value
 from ..analysis.sizes import Sizes
+from ..analysis.tensor_bytes import is_dense
 from ..counters import counter
 from ..remarks import remark
 from ._boundary import Boundary
 from ._outlining import Outliner, OutliningError
 from ._repeats import Repeat, longest_repeat, tokens_of
-from ._segments import Positions, Segment, base_of, is_constant, longest_stretch, segment_at
+from ._segments import Positions, Segment, base_of, is_constant, is_pointwise, longest_stretch, segment_at
 
 _MOST_CUTS = 8
 _MOST_TRIMMED = 3
@@ -46,8 +49,9 @@ class OutlineRepeats(ModulePass):
     All passes down to `lower-loop-to-kernel` then see a layer once, however deep the model is; `host-inline` puts it
     back, so that memory is planned for the whole program. It is done for at least `least` segments with `saved` ops
     less to compile, the longest repeat first. What has no such cut stays as it is, with a remark; so do repeats with
-    convolutions, whose layouts are chosen across a function, those that update what they are given, and those that
-    make the new value of an input, which can only be made in place in the function of its `aten.copy_`.
+    convolutions, or with a sum on a CPU that lies transposed and crosses, whose layouts are chosen across a function,
+    those that update what they are given, and those that make the new value of an input, which can only be made in
+    place in the function of its `aten.copy_`.
 
         func.func @f(%x: T, %w0: T, %w1: T, ...) -> T {
           %0 = aten.mm(%x, %w0) : T      %1 = aten.exp(%0) : T
@@ -142,7 +146,15 @@ class _Search:
                 best = found
             if len(best) >= repeat.count - 1:
                 break  # the one that fewest bytes cross, and no other saves more than a layer
+        if best and self.leaves_a_layout_open(best[0]):
+            return (), "the layout of what crosses is chosen with that of what is computed from it"
         return (best, None) if best else ((), reason)
+
+    def leaves_a_layout_open(self, segment: Segment) -> bool:
+        """Whether a sum on a CPU that lies transposed crosses: `loop-assign-layouts` turns all that follow together."""
+        crossing = [(self.ops[segment.start + k], n) for k, n in segment.escaping]
+        types = (type_of(op.results[n]) for op, n in crossing if is_pointwise(op))
+        return any(t.device == HOST and not t.is_contiguous and is_dense(t) for t in types)
 
     def trimmed(
         self, boundary: Boundary, found: Sequence[Segment], period: int

@@ -10,17 +10,20 @@ from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.aten.types import TensorType
+from ...dialects.aten.types import TensorType, type_of
 from ...dialects.loop import GenerateOp, LoadOp, ReduceOp, ScanOp, yielded
 from ...dialects.raw import ops_of
 from ...dialects.sym import ONE, AxesAttr, Expr
+from ...machines import HOST
 from ...records import dataclass
+from ..analysis.sizes import Sizes
 from ..analysis.tensor_bytes import is_dense
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
 from ._accesses import loads_in, map_of
 from ._bodies import nest_of
+from ._layout_groups import groups
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,10 @@ class AssignLayouts(LoopPass):
     precondition:  `loop-eliminate-views`; no `loop.fusion` yet
     guarantee:     values that leave the nests (returned, viewed, used by ATen or as the destination of a scatter)
                    keep the strides that eager gives them. A value that only nests read becomes row-major if it is not
-                   dense, or if more loads and stores in its producer and readers then run along its unit stride. A
-                   product of matrices that is row-major becomes column-major where more of them run along its rows, as
-                   where it is read transposed.
+                   dense, or if more loads and stores in its producer and readers then run along its unit stride; on
+                   a CPU values that are computed from one another element by element become so together. A product
+                   of matrices that is row-major becomes column-major where more of them run along its rows, as where
+                   it is read transposed.
 
         %t = loop.generate (i0 in 4, i1 in 6) { ... %x[i0, i1] ... } : !aten.tensor<4x6xf32, strides = [1, 4]>
         %y = loop.generate (i0 in 4, i1 in 6) { ... %t[i0, i1] ... } : !aten.tensor<4x6xf32>
@@ -45,13 +49,48 @@ class AssignLayouts(LoopPass):
 
     def on_function(self, function: FuncOp, block: Block) -> None:
         """Run on every function of the module."""
+        together = _together(function, block)
         for nest in list(block.ops):
             if type(nest) in (GenerateOp, ScanOp):
-                _assign(nest)
+                _assign(nest, [together.get(value) or _better_type(value) for value in nest.results])
 
 
-def _assign(nest: Operation) -> None:
-    types = [_better_type(value) for value in nest.results]
+def _together(function: FuncOp, block: Block) -> dict[SSAValue, TensorType]:
+    """Row-major types of values on a CPU that are computed from one another, and are better off if all have them.
+
+    Each alone would stay as what it is computed from lies. A residual stream that a transposed sum begins is such.
+    """
+    nests = [op for op in block.ops if type(op) in (GenerateOp, ScanOp)]
+    sizes = Sizes.of_function(function)
+
+    def elements(accessed: TensorType) -> int:
+        return sizes.product(accessed.shape)
+
+    found: dict[SSAValue, TensorType] = {}
+    for group in groups(value for nest in nests for value in nest.results if _may_turn(value)):
+        if len(group) == 1:
+            continue
+        ahead = 0
+        for value in group:
+            votes, current = votes_for(value, group, elements), type_of(value)
+            ahead += votes[unit_dimension(_row_major(current))] - votes[unit_dimension(current)]
+        if ahead > 0:
+            found.update((value, _row_major(type_of(value))) for value in group)
+    return found
+
+
+def _may_turn(value: SSAValue) -> bool:
+    """Whether a value on a CPU is dense, but not row-major, and only nests read it."""
+    current = type_of(value)
+    is_read_by_nests = all(type(use.operation) is LoadOp for use in value.uses)
+    return current.device == HOST and is_read_by_nests and not current.is_contiguous and is_dense(current)
+
+
+def _row_major(current: TensorType) -> TensorType:
+    return TensorType.get(current.shape, current.element, device=current.device)
+
+
+def _assign(nest: Operation, types: list[TensorType | None]) -> None:
     if all(new is None for new in types) or not counter("loop-assign-layouts"):
         return
     new = type(nest).create(
@@ -78,7 +117,7 @@ def _better_type(value: SSAValue) -> TensorType | None:
         return None
     if current.is_contiguous:
         return _column_major(value)
-    row_major = TensorType.get(current.shape, current.element, device=current.device)
+    row_major = _row_major(current)
     if not is_dense(current):
         return row_major
     votes = votes_for(value)

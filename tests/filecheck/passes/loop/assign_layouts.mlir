@@ -54,3 +54,30 @@ func.func @kept(%x: !aten.tensor<4x6xf32, strides = [1, 4]>) -> (!aten.tensor<4x
 // CHECK-NEXT: %v_2 = loop.load %t[i0, i1]
 // CHECK-NEXT: %e_2 = math.log %v_2 : f32
 // CHECK: } : !aten.tensor<4x6xf32, strides = [1, 4]>
+// A sum lies as its transposed operand, and so does the next one: both are better off along rows.
+func.func @together(%x: !aten.tensor<4x6xf32, strides = [1, 4]>, %y: !aten.tensor<4x6xf32>, %z: !aten.tensor<4x6xf32>) -> !aten.tensor<4x6xf32> {
+  %t = loop.generate (i0 in 4, i1 in 6) {
+    %v = loop.load %x[i0, i1]
+    %w = loop.load %y[i0, i1]
+    %s = arith.addf %v, %w : f32
+    loop.yield %s
+  } : !aten.tensor<4x6xf32, strides = [1, 4]>
+  %u = loop.generate (i0 in 4, i1 in 6) {
+    %v = loop.load %t[i0, i1]
+    %w = loop.load %z[i0, i1]
+    %s = arith.addf %v, %w : f32
+    loop.yield %s
+  } : !aten.tensor<4x6xf32, strides = [1, 4]>
+  %r = loop.generate (i0 in 4, i1 in 6) {
+    %v = loop.load %u[i0, i1]
+    %w = loop.load %t[i0, i1]
+    %s = arith.mulf %v, %w : f32
+    loop.yield %s
+  } : !aten.tensor<4x6xf32>
+  func.return %r : !aten.tensor<4x6xf32>
+}
+// CHECK-LABEL: func.func @together
+// CHECK: %t = loop.generate
+// CHECK: } : !aten.tensor<4x6xf32>{{$}}
+// CHECK: %u = loop.generate
+// CHECK: } : !aten.tensor<4x6xf32>{{$}}
