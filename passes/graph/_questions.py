@@ -14,12 +14,15 @@ from ...dialects.aten import AtenOp, TensorType, torch_name
 from ...dialects.effects import is_pure
 from ...dialects.raw import operands_of
 from ...dialects.sym import SymbolAttr
+from ...machines import HOST
 from ...machines.nests import ATTENTION, PRODUCT, NestShape
 from ...records import dataclass
+from ..analysis.kept import is_frozen, is_kept_value, mark_frozen
 from ..analysis.sizes import Sizes
 from ..common.choices import is_open
 from ..common.copies import copy_op
 from ..printing import module_text
+from ._operands import source_of_view
 from ._score_steps import GATHERS, computes, depending, steps_of
 from ._segments import is_anchor, is_pointwise, is_view, readers
 
@@ -141,7 +144,11 @@ def _reads_memory(op: Operation) -> bool:
 
 
 def text_of(group: Group, function: FuncOp) -> str | None:
-    """A group as a function at the sizes that were seen; None where it reads more than tensors, or nobody saw sizes."""
+    """A group as a function at the sizes that were seen; None where it reads more than tensors, or nobody saw sizes.
+
+    What stays from call to call on a CPU stays in the function too, so that what is timed reads packed weights as the
+    program will.
+    """
     values: dict[SSAValue, SSAValue] = {}
     inside = {result for op in group.ops for result in op.results}
     given = dict.fromkeys(v for op in group.ops for v in operands_of(op) if v not in inside)
@@ -156,7 +163,18 @@ def text_of(group: Group, function: FuncOp) -> str | None:
     for value in (result for op in block.ops for result in op.results):
         value.name_hint = None
     type_ = FunctionType.from_lists([arg.type for arg in block.args], [last.type])
-    return at_hints(module_text(FuncOp("f", type_, Region(block))), function)
+    made = FuncOp("f", type_, Region(block))
+    mark_frozen(made, [number for number, value in enumerate(given) if _stays(value)])
+    return at_hints(module_text(made), function)
+
+
+def _stays(value: SSAValue) -> bool:
+    """Whether a tensor on a CPU is a weight, or a view of one."""
+    if _type(value).device != HOST:
+        return False
+    while (source := source_of_view(value)) is not None:
+        value = source
+    return is_frozen(value) or is_kept_value(value)
 
 
 def at_hints(text: str, function: FuncOp) -> str | None:

@@ -253,3 +253,30 @@ def test_words_for_switching_it() -> None:
 def test_deterministic_algorithms_measure_nothing(folder: Path) -> None:
     _, remarks = _compiled(_layer, *_inputs(), deterministic=True)
     assert not remarks and not list(folder.glob("*.json")), os.listdir(folder)
+
+
+def test_frozen_weights_are_packed_in_what_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Listening(timer.MeasuringTimer):
+        def times(self, questions: Sequence[Question]) -> Sequence[Mapping[str, float]]:
+            asked.extend(each.text for each in questions)
+            return super().times(questions)
+
+        def _built(self, question: Question, candidate: Any) -> Any:
+            made = self._lowered_ones[question, candidate]
+            assert not isinstance(made, Exception), made
+            asked.extend(str(each) for each in made.modules)
+            return super()._built(question, candidate)
+
+    monkeypatch.setattr("inductile.backends.compile_graph.timer_of", Listening)
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(512, 2048), torch.randn(64, 512)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        got = torch.compile(layer, backend="inductile", options={"max_autotune": True, "freezing": True})(x)
+        torch.testing.assert_close(got, layer(x), rtol=1e-4, atol=1e-4)
+    question, *modules = asked
+    assert question.count("{frozen}") == 2
+    packed = ("inductile::packed_product", "inductile::mkl_product")
+    assert sum(any(name in each for name in packed) for each in modules) == 2  # by either library
