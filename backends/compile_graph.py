@@ -42,7 +42,7 @@ from .freezing import freeze, with_freezing
 from .generators import load_generators
 from .graphs.recording import Recording
 from .host.copies import carrying_now
-from .host.products import way_to_multiply_integers
+from .host.products import has_matrix_units, way_to_multiply_integers
 from .host.regions import graph_region
 from .insertion import insert_passes
 from .observer import Observer
@@ -236,6 +236,7 @@ def with_torch_flags(config: Config, graph: torch.fx.GraphModule | None = None) 
         products=_library_for(config, graph),
         packed_weights=_packed_weights(config),
         overlap_launches=_overlap(config, graph),
+        row_products=config.row_products and not (has_matrix_units() and _multiplies_on_cpu(graph)),
         integer_products=way_to_multiply_integers() if config.integer_products == "auto" else config.integer_products,
     )
 
@@ -244,13 +245,17 @@ def _library_for(config: Config, graph: torch.fx.GraphModule | None) -> str:
     """Who multiplies float32 matrices on the CPU. Where a graph has none nothing is measured."""
     if config.products != "auto":
         return config.products
-    if graph is None:
-        return faster_library(config.cache)
+    return faster_library(config.cache) if graph is None or _multiplies_on_cpu(graph) else BLAS
+
+
+def _multiplies_on_cpu(graph: torch.fx.GraphModule | None) -> bool:
+    """Whether a graph multiplies matrices in the memory of the host."""
     ops = torch.ops.aten
+    if graph is None:
+        return False
     targets = (ops.mm.default, ops.addmm.default)
     products = (node for each in targets for node in graph.graph.find_nodes(op="call_function", target=each))
-    on_cpu = any(in_host_memory(node.meta["val"].device.type) for node in products if "val" in node.meta)
-    return faster_library(config.cache) if on_cpu else BLAS
+    return any(in_host_memory(node.meta["val"].device.type) for node in products if "val" in node.meta)
 
 
 #: products of one row that a graph has at least whose launches overlap: one has no other to hide behind

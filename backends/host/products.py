@@ -120,6 +120,15 @@ def way_to_multiply_integers() -> str:
     return LIBRARY if is_fast else FLOATS
 
 
+def has_matrix_units() -> bool:
+    """Whether the CPU has units for products of matrices of 16 bits (AMX).
+
+    There the library is the faster one for one row of bfloat16, too: 1x1280 by 1000 columns with a packed weight took
+    0.22 ms on a Xeon with them, torch 2.11, and a nest of sums 0.36.
+    """
+    return getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
+
+
 def _by_floats() -> Mapping[str, Callable[..., torch.Tensor]]:
     return {"aten._int_mm": int_mm_by_floats}
 

@@ -205,7 +205,7 @@ class _Lanes:
         """The loop of the chain whose axis runs in lanes; None: each innermost loop's own axis does."""
         inside = named_in_bounds(loops_in(self.body))  # lanes run one loop together, of one length
         free = [loop for loop in reversed(self.chain) if loop.axis.data not in inside]
-        inner = not free or (not self.flat and not self.ordered)
+        inner = not free or not self.flat
         # On a tie the innermost choice wins: it moves nothing.
         choices = [*([None] if inner else []), *free]
         if len(choices) == 1 and not (self.ordered and self.flat):

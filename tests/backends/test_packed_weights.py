@@ -244,3 +244,18 @@ def test_mkl_arranges_matrices_of_a_number_of_rows() -> None:
     with torch.no_grad():
         torch.testing.assert_close(run(x), model(x), rtol=1e-6, atol=1e-6)
     assert REPORTS[-1].aten_calls == {"aten.addmm": 1, "aten.mm": 1}
+
+
+@pytest.mark.skipif("bf16" not in packed_elements(), reason="oneDNN does not pack it here")
+@pytest.mark.parametrize("has_units", [False, True])
+def test_one_row_is_the_librarys_where_the_processor_has_matrix_units(
+    has_units: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: has_units)
+    torch.manual_seed(0)
+    model = nn.Linear(512, 1024).eval().bfloat16()
+    x = torch.randn(1, 512).bfloat16()
+    with torch.no_grad():
+        _compare(_compiled(model)(x), model(x), _exact(model, x))
+        (report,) = inductile.explain(model, options=OPTIONS)(x).reports
+    assert ("inductile::packed_product" in report.aten_calls) == has_units

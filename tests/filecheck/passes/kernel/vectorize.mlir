@@ -254,3 +254,25 @@ kernel.func @sums_of_parts(%x: !kernel.buffer<f32, 131072>, %y: !kernel.buffer<f
 // GPU-LABEL: kernel.func @sums_of_parts
 // GPU:         kernel.reduce sum i1 in 0 to 2048 map vector {
 // GPU-NEXT:      kernel.reduce sum i2 in 0 to 4 {
+
+// A sum whose result is scattered stays a sum in lanes: along the result they would read the matrix a page apart.
+kernel.func @scattered_sum(%x: !kernel.buffer<f32, 1024>, %w: !kernel.buffer<f32, 524288>, %p: !kernel.buffer<i64, 1>, %y: !kernel.buffer<f32, 131072>) {
+  kernel.for i1 in 0 to 64 map parallel {
+    kernel.for i0 in 0 to 8 {
+      %0 = kernel.reduce sum i2 in 0 to 1024 {
+        %1 = kernel.load %x[i2]
+        %2 = kernel.load %w[65536*i0 + 1024*i1 + i2]
+        %3 = arith.mulf %1, %2 : f32
+        kernel.yield %3
+      }
+      %4 = kernel.load %p[0]
+      kernel.store ordered %0, %y[16384*i0 + 64*d0 + i1] (d0 = %4)
+      kernel.yield
+    }
+    kernel.yield
+  }
+  kernel.yield
+}
+// CHECK-LABEL: @scattered_sum
+// CHECK-NOT: i1 in 0 to 64 map vector
+// CHECK: kernel.reduce sum i2 in 0 to 1024 map vector
