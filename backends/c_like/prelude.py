@@ -82,7 +82,8 @@ class Prelude:
         """Identifiers that the support code may define, which a kernel's own names must avoid."""
         names = set(_TYPES)
         for section in self.sections.values():
-            for groups in _DEFINED.findall(section.text):
+            lines = [line for line in section.text.splitlines() if not line.startswith(("    ", "//"))]
+            for groups in _DEFINED.findall("\n".join(lines)):  # bodies define nothing that others see
                 names.update(filter(None, groups))
             of_types = _OF_TYPES.findall(section.text) if "##" in section.text else ()
             names.update(name + type_ for name in of_types for type_ in _OPERANDS)
