@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 import warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -24,22 +25,33 @@ from ...lowering.cache_root import VARIABLE, cache_root
 BUILD, _PARTIAL = "build-", ".tmp-"
 #: seconds after which such things are what a killed process left
 _LEFTOVER = 24 * 60 * 60
-#: what a disk answers that takes no more
-_REFUSALS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR})
+#: what a disk answers that takes no more, or not this
+_REFUSALS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.EIO}
+)
 
 
 def cache_dir(part: str) -> Path:
     """The folder `part` of the cache: under INDUCTILE_CACHE_DIR, or ~/.cache/inductile. Made when it is absent.
 
     Code is loaded from there, so the folder must belong to this user and be writable by nobody else. Where there is
-    no such folder, a private temporary one serves this process, and a warning says so.
+    no such folder, a private temporary one serves this process, and a warning says so. One that somebody has removed
+    since the last call is made again.
     """
-    return _checked(cache_root(), part) or private_dir(part)  # not kept: a fork has a private folder of its own
+    root = cache_root()
+    folder = _checked(root, part)
+    if folder is not None and not folder.is_dir():
+        _checked.cache_clear()
+        folder = _checked(root, part)
+    return folder or private_dir(part)  # not kept: a fork has a private folder of its own
 
 
 def private_dir(part: str) -> Path:
     """A folder `part` that only this process uses and that is removed when it ends; a fork gets its own."""
-    return _private_dir(part, os.getpid())
+    folder = _private_dir(part, os.getpid())
+    if not folder.is_dir():  # what cleans folders of temporary files has taken it
+        folder.mkdir(mode=0o700, parents=True)
+    return folder
 
 
 @cache
@@ -111,11 +123,26 @@ def is_refusal(error: OSError) -> bool:
     return error.errno in _REFUSALS
 
 
-@cache
 def warn_of_refusal(folder: Path, reason: str) -> None:
-    """Warn once that a folder of the cache takes nothing."""
-    text = f"kernels are not kept: {folder}: {reason}; set {VARIABLE} to a folder that can be written"
-    warnings.warn(text, stacklevel=2)
+    """Warn once, for all folders of a cache, that its disk takes nothing."""
+    _tell_of_refusal(folder.parent, reason)
+
+
+@cache
+def _tell_of_refusal(root: Path, reason: str) -> None:
+    text = f"what is compiled is not kept: {root}: {reason}; set {VARIABLE} to a folder that can be written"
+    warnings.warn(text, stacklevel=3)
+
+
+def forget_refusals() -> None:
+    """Warn again of what was warned of, as a new process does."""
+    _tell_of_refusal.cache_clear()
+
+
+def remove_file(path: Path) -> None:
+    """Remove a damaged file, where that is allowed; where it is not, each process finds the damage anew."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def digest(data: bytes) -> str:
@@ -172,7 +199,7 @@ def find_entry(folder: Path, key: str, trusted: set[Path]) -> tuple[Path, str] |
         if library in trusted or digest(library.read_bytes()) == library.stem:
             trusted.add(library)
             return library, symbol
-        library.unlink(missing_ok=True)
+        remove_file(library)
         reason = f"{library.name} is damaged"
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -183,5 +210,5 @@ def find_entry(folder: Path, key: str, trusted: set[Path]) -> tuple[Path, str] |
 def drop_entry(folder: Path, key: str, reason: str) -> None:
     """Remove a damaged entry and warn of it."""
     path = folder / f"{key}.json"
-    path.unlink(missing_ok=True)
+    remove_file(path)
     warnings.warn(f"compile cache entry {path.name} is built anew ({reason})", stacklevel=5)

@@ -64,7 +64,7 @@ class Store:
         except OSError as error:
             if not is_refusal(error):
                 raise
-            warn_of_refusal(path.parent, str(error))
+            warn_of_refusal(path.parent, str(error.strerror))
 
     def clear(self) -> None:
         """Forget what is in memory."""

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from ..c_like.cache import cache_dir, digest, is_refusal, warn_of_refusal, write_atomically
+from ..c_like.cache import cache_dir, digest, is_refusal, remove_file, warn_of_refusal, write_atomically
 
 FOLDER = "graphs"
 LIMIT = "INDUCTILE_GRAPH_CACHE_BYTES"
@@ -160,7 +160,7 @@ def read_bytes(path: Path) -> bytes | None:
 def discard(path: Path, reason: str) -> None:
     """Remove an entry that is of no use, with a warning."""
     _warn(f"the cached graph {path} is made anew: {reason}")
-    path.unlink(missing_ok=True)
+    remove_file(path)
 
 
 @cache
