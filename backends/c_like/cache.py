@@ -27,7 +27,17 @@ BUILD, _PARTIAL = "build-", ".tmp-"
 _LEFTOVER = 24 * 60 * 60
 #: what a disk answers that takes no more, or not this
 _REFUSALS = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.EIO}
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.EISDIR,
+        errno.EIO,
+        errno.ESTALE,
+    }
 )
 
 
@@ -50,7 +60,8 @@ def private_dir(part: str) -> Path:
     """A folder `part` that only this process uses and that is removed when it ends; a fork gets its own."""
     folder = _private_dir(part, os.getpid())
     if not folder.is_dir():  # what cleans folders of temporary files has taken it
-        folder.mkdir(mode=0o700, parents=True)
+        _private_dir.cache_clear()
+        folder = _private_dir(part, os.getpid())
     return folder
 
 
