@@ -134,11 +134,26 @@ def is_refusal(error: OSError) -> bool:
     return error.errno in _REFUSALS
 
 
-@cache
 def warn_of_refusal(folder: Path, reason: str) -> None:
-    """Warn once that a folder of the cache takes nothing."""
-    text = f"kernels are not kept: {folder}: {reason}; set {VARIABLE} to a folder that can be written"
-    warnings.warn(text, stacklevel=2)
+    """Warn once, for all folders of a cache, that its disk takes nothing."""
+    _tell_of_refusal(folder.parent, reason)
+
+
+@cache
+def _tell_of_refusal(root: Path, reason: str) -> None:
+    text = f"what is compiled is not kept: {root}: {reason}; set {VARIABLE} to a folder that can be written"
+    warnings.warn(text, stacklevel=3)
+
+
+def forget_refusals() -> None:
+    """Warn again of what was warned of, as a new process does."""
+    _tell_of_refusal.cache_clear()
+
+
+def remove_file(path: Path) -> None:
+    """Remove a damaged file, where that is allowed; where it is not, each process finds the damage anew."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def remove_file(path: Path) -> None:

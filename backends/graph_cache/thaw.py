@@ -15,7 +15,7 @@ import torch
 
 from ...errors import UserError
 from ...records import dataclass
-from ..c_like.cache import cache_dir, keep_library, write_entry
+from ..c_like.cache import cache_dir, is_refusal, keep_library, private_dir, warn_of_refusal, write_entry
 from ..c_like.loaded import address_in, find_kernel
 from ..foreign_lowerings import tell_of_foreign_lowerings
 from ..graph_report import GraphReport, keep_report
@@ -118,7 +118,7 @@ def load_kernels(data: FrozenGraph) -> dict[str, int]:
     places = {name: find_kernel(folder, each.key, each.symbol) for name, each in data.kernels.items()}
     found = {name: place[1] for name, place in places.items() if place is not None}
     if data.libraries and len(found) < len(data.kernels) and data.processor == processor_digest():
-        found |= _embedded(data, folder)
+        found |= _embedded_somewhere(data, folder)
     missing = [name for name in data.kernels if name not in found]
     if missing:
         from ..c_like.library import compile_kernels
@@ -128,6 +128,17 @@ def load_kernels(data: FrozenGraph) -> dict[str, int]:
         loaded = compile_kernels([replace(sources[name], language=CPP) for name in missing])
         found |= {name: each.entry for name, each in zip(missing, loaded, strict=True)}
     return found
+
+
+def _embedded_somewhere(data: FrozenGraph, folder: Path) -> dict[str, int]:
+    """The same from the cache, or from a private folder, with a warning, where the disk of the cache takes no more."""
+    try:
+        return _embedded(data, folder)
+    except OSError as error:
+        if not is_refusal(error):
+            raise
+        warn_of_refusal(folder, str(error.strerror))
+    return _embedded(data, private_dir("cpp"))
 
 
 def _embedded(data: FrozenGraph, folder: Path) -> dict[str, int]:

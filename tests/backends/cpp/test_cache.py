@@ -6,13 +6,17 @@ import errno
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -20,6 +24,7 @@ import torch
 from inductile.backends.c_like import cache, library, loaded, toolchain
 from inductile.backends.c_like.library import compile_kernels
 from inductile.backends.cpp.language import CPP
+from inductile.backends.graph_cache import artifact, thaw
 from inductile.errors import CompilerNotFoundError, UserError
 
 from ...warm.python import python
@@ -100,6 +105,94 @@ def test_damage_is_found_and_repaired(folder: Path, damage: str) -> None:
     check(6.0)
 
 
+@pytest.mark.parametrize("damaged", ["*.so", "*.json"])
+def test_damage_that_may_not_be_removed_is_built_elsewhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, damaged: str
+) -> None:
+    """As on a disk that is only read, where a private folder takes what is compiled."""
+    check(26.0)
+    for each in folder.glob(damaged):
+        each.unlink()  # a new file: the old one is mapped into this process
+        each.write_bytes(b"damaged")
+    remove, make = Path.unlink, library.compile_sources
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        if path.parent == folder:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        remove(path, missing_ok)
+
+    def refuse_to_build(compiler: toolchain.Compiler, texts: list[str], where: Path, processes: int) -> list[Path]:
+        if where == folder:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return make(compiler, texts, where, processes)
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.setattr(library, "compile_sources", refuse_to_build)
+    loaded.CHECKED.clear()
+    cache.forget_refusals()
+    with pytest.warns(UserWarning) as told:
+        check(26.0)
+    texts = [str(each.message) for each in told]
+    assert any("is built anew" in each for each in texts)
+    assert any("Read-only file system" in each for each in texts)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_folder_that_somebody_has_removed_is_made_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    sources = [emit(SCALE.format(27.0 + k)) for k in range(2)]
+    compile_kernels(sources[:1], keep=kept)
+    folder_of = cache.cache_dir if kept else cache.private_dir
+    shutil.rmtree(folder_of("cpp").parent)
+    compile_kernels(sources, keep=kept)
+    used = folder_of("cpp")
+    assert not used.stat().st_mode & 0o022 and list(used.glob("*.so"))
+
+
+def test_libraries_that_came_along_load_where_the_disk_takes_no_more(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(29.0)
+    (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
+    record = json.loads(entry.read_text())
+    code = (folder / record["library"]).read_bytes()
+    packed = artifact.pack(b"graph", {entry.stem: record["symbol"]})
+    entry.unlink()
+    write = cache.write_entry
+
+    def refuse(where: Path, *more: Any) -> None:
+        if where == folder:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(where, *more)
+
+    for module in (artifact, thaw):
+        monkeypatch.setattr(module, "write_entry", refuse)
+        cache.forget_refusals()
+        with pytest.warns(UserWarning, match="what is compiled is not kept.*No space left"):
+            if module is artifact:
+                assert artifact.unpack(packed) == b"graph"
+                continue
+            kernel = SimpleNamespace(key=entry.stem, symbol=record["symbol"], library=record["library"])
+            graph: Any = SimpleNamespace(
+                kernels={"scale": kernel}, libraries={record["library"]: code}, processor=thaw.processor_digest()
+            )
+            no_compiler(monkeypatch)
+            assert thaw.load_kernels(graph)["scale"]
+
+
+def test_a_user_without_a_home_has_a_folder_among_the_temporary_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("INDUCTILE_CACHE_DIR", raising=False)
+    monkeypatch.setattr(Path, "expanduser", nobody)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert cache.cache_dir("cpp") == tmp_path / f"inductile-user-{os.geteuid()}" / "cpp"
+
+
 @pytest.mark.parametrize("damage", ["no library", "no symbol"])
 def test_what_does_not_load_is_built_anew(folder: Path, damage: str) -> None:
     check(18.0)
@@ -127,7 +220,7 @@ def test_an_entry_that_names_another_kernel_is_damage(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["compile_sources", "store_library", "write_entry"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS], ids=errno.errorcode.get)
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EFBIG, errno.EIO], ids=errno.errorcode.get)
 def test_a_disk_that_takes_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, code: int) -> None:
     real = getattr(library, place)
 
@@ -137,8 +230,8 @@ def test_a_disk_that_takes_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch
         return real(*args)
 
     monkeypatch.setattr(library, place, refuse)
-    library.warn_of_refusal.cache_clear()
-    with pytest.warns(UserWarning, match=f"kernels are not kept.*{os.strerror(code)}") as caught:
+    cache.forget_refusals()
+    with pytest.warns(UserWarning, match=f"what is compiled is not kept.*{os.strerror(code)}") as caught:
         check(19.0)
         check(20.0)
     assert len(caught) == 1
@@ -152,8 +245,8 @@ def test_a_folder_in_the_place_of_an_entry_is_told(folder: Path) -> None:
     (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())
     entry.unlink()
     entry.mkdir()
-    library.warn_of_refusal.cache_clear()
-    with pytest.warns(UserWarning, match=f"kernels are not kept.*{os.strerror(errno.EISDIR)}"):
+    cache.forget_refusals()
+    with pytest.warns(UserWarning, match=f"what is compiled is not kept.*{os.strerror(errno.EISDIR)}"):
         check(21.0)
     check(21.0)
 

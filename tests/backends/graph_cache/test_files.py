@@ -21,7 +21,7 @@ from torch._subclasses import FakeTensorMode
 from torch.compiler import config as compiler_config
 
 from inductile.backends import host
-from inductile.backends.c_like.cache import warn_of_refusal
+from inductile.backends.c_like.cache import forget_refusals
 from inductile.backends.config import Config
 from inductile.backends.graph_cache import front, frozen, pickling, store, thaw
 from inductile.backends.graph_cache.store import Store
@@ -78,11 +78,11 @@ def test_a_folder_in_the_place_of_an_entry_is_told(folder: Path) -> None:
     (entry,) = entries(folder)
     entry.unlink()
     entry.mkdir()
-    warn_of_refusal.cache_clear()
+    forget_refusals()
     with pytest.warns(UserWarning) as told:
         assert run(double, X) == "miss"
     assert any("it is no file" in str(each.message) for each in told)
-    warn_of_refusal.cache_clear()
+    forget_refusals()
 
 
 def test_what_others_may_write_is_not_read(folder: Path) -> None:
@@ -194,12 +194,12 @@ def test_a_disk_that_takes_nothing_is_one_warning(folder: Path, monkeypatch: pyt
         raise OSError(refusal, os.strerror(refusal))
 
     monkeypatch.setattr(store, "write_atomically", refuse)
-    warn_of_refusal.cache_clear()
+    forget_refusals()
     with pytest.warns(UserWarning, match="not kept") as told:
         assert run(double, X) == "miss"
         assert run(double, X) == "miss"
     assert len(told) == 1
-    warn_of_refusal.cache_clear()
+    forget_refusals()
 
 
 def test_old_entries_and_those_beyond_the_limit_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,9 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         write(path, data)
 
     monkeypatch.setattr(loading, "write_atomically", refuse)
-    cache.warn_of_refusal.cache_clear()
+    cache.forget_refusals()
     kernel: Any = SimpleNamespace()
-    with pytest.warns(UserWarning, match="kernels are not kept.*No space left"):
+    with pytest.warns(UserWarning, match="what is compiled is not kept.*No space left"):
         path = loading.file_of(kernel)
     assert Path(path).read_text() == "# a kernel\n"
     assert loading.file_of(kernel) == path  # no second warning
