@@ -156,12 +156,6 @@ def remove_file(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_file(path: Path) -> None:
-    """Remove a damaged file, where that is allowed; where it is not, each process finds the damage anew."""
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
-
-
 def digest(data: bytes) -> str:
     """Hash that names content in the cache."""
     return hashlib.sha256(data).hexdigest()
