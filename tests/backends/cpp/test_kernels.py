@@ -343,7 +343,11 @@ def test_reductions(monoid: str, dtype: torch.dtype, element: str, mapping: str)
             assert got.item() == IDENTITIES[monoid](dtype)
             continue
         want = REDUCTIONS[monoid](x).to(dtype) if monoid != "prod" else torch.prod(x, dtype=dtype)
-        torch.testing.assert_close(got, want)
+        if monoid == "sum" and dtype.is_floating_point:  # terms that cancel leave a sum below the rounding of its parts
+            want = x.double().sum()
+            assert abs(got.double() - want) <= x.double().abs().sum() * torch.finfo(dtype).eps
+        else:
+            torch.testing.assert_close(got, want)
         if dtype.is_floating_point:
             x[n // 2] = float("nan")
             assert run_kernel(text, x, torch.empty(1, dtype=dtype), n).isnan().all()
