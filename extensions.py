@@ -47,7 +47,7 @@ def _installed(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in _all_entry_points().select(group=group)}
 
 
-_GROUP = re.compile(r"^\s*\[inductile\.", re.MULTILINE)
+_GROUP = re.compile(rb"^\s*\[inductile\.", re.MULTILINE)
 _ABOUT = (".dist-info", ".egg-info")
 
 
@@ -67,7 +67,7 @@ def _adding(folder: str) -> Iterator[str]:
         return
     for name in sorted(name for name in names if name.endswith(_ABOUT)):
         try:
-            with open(os.path.join(folder, name, "entry_points.txt"), errors="replace") as file:
+            with open(os.path.join(folder, name, "entry_points.txt"), "rb", buffering=0) as file:
                 if _GROUP.search(file.read()):
                     yield name.rpartition(".")[0]
         except OSError:

@@ -11,14 +11,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, dataclass_transform, overload
 
 ClassT = TypeVar("ClassT")
 _set = object.__setattr__
-_FEW_CALLS = 50
-"""So many calls of a general `__init__` take longer than those of a compiled one by what it takes to compile it. Many
+_FEW_CALLS = 10
+"""So many calls of a general `__init__` take longer than those of a compiled one by what it takes to make it. Many
 classes make fewer objects."""
 
 
@@ -92,34 +94,43 @@ def _late_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
 
     It puts a compiled one in its place when it is called often, or with arguments that do not fit: that one tells so.
     """
-    known = dataclasses.fields(cls)
-    names = {f.name: None for f in known}
-    taken = tuple(f.name for f in known if not f.kw_only)
+    known = [
+        f for f in dataclasses.fields(cls) if f.init or f.default is MISSING
+    ]  # what is not given keeps its default in the class
+    names = tuple(f.name for f in known)
+    taken = tuple(f.name for f in known if f.init and not f.kw_only)
+    given_by_name = frozenset(f.name for f in known if f.init)
     defaults = {f.name: f.default for f in known if f.default is not MISSING}
+    makers = [(f.name, f.default_factory) for f in known if f.default_factory is not MISSING]
+    is_plain = taken == names
     has_more = hasattr(cls, "__post_init__")
     store = _set if frozen else setattr
-    left = _FEW_CALLS if all(f.init and f.default_factory is MISSING for f in known) else 0
+    left = _FEW_CALLS
+
+    def complete(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
+        """The values of all fields, with their defaults; None for arguments that do not fit."""
+        if len(args) > len(taken) or not (
+            named.keys() <= given_by_name and named.keys().isdisjoint(taken[: len(args)])
+        ):
+            return None
+        given = defaults | dict(zip(taken, args, strict=False)) | named
+        for name, make in makers:
+            if name not in given:
+                given[name] = make()
+        return [given[name] for name in names] if len(given) == len(names) else None
 
     def late(self: Any, *args: Any, **named: Any) -> None:
         nonlocal left
-        if left > 0 and not named and len(args) == len(names) == len(taken):
-            left -= 1
-            for name, value in zip(taken, args, strict=True):
-                store(self, name, value)
-            if has_more:
-                self.__post_init__()
-            return
-        left -= bool(args or named)
-        given = defaults | dict(zip(taken, args, strict=False)) | named
-        is_once = len(args) <= len(taken) and named.keys().isdisjoint(taken[: len(args)])
-        if left < 0 or not is_once or given.keys() != names.keys():
+        left -= 1
+        values = args if is_plain and not named and len(args) == len(names) else complete(args, named)
+        if left < 0 or values is None:
             init = _compiled_init(cls, frozen)
             if vars(cls).get("__init__") is late:
                 cls.__init__ = init
             init(self, *args, **named)
             return
-        for name in names:
-            store(self, name, given[name])
+        for name, value in zip(names, values, strict=True):
+            store(self, name, value)
         if has_more:
             self.__post_init__()
 
@@ -127,35 +138,63 @@ def _late_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
 
 
 def _compiled_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
-    """The function that sets each field, to an argument or to its default."""
-    names: dict[str, Any] = {"_set": _set, "_MISSING": MISSING}
+    """The function that sets each field, to an argument or to its default: that of all classes with such fields, which
+    is compiled once, with the names and defaults of this class."""
     known = [f for f in dataclasses.fields(cls) if f.init or f.default_factory is not MISSING]
-    taken = [f for f in known if f.init]
-    words = ["self", *(_parameter(f, names) for f in taken if not f.kw_only)]
-    if by_name := [_parameter(f, names) for f in taken if f.kw_only]:
-        words += ["*", *by_name]
-    lines: list[str] = []
-    for f in known:
-        value = f.name
-        if f.default_factory is not MISSING:
-            names[f"_make_{f.name}"] = f.default_factory
-            value = f"_make_{f.name}() if {f.name} is _MISSING else {f.name}" if f.init else f"_make_{f.name}()"
-        lines.append(f"_set(self, {f.name!r}, {value})" if frozen else f"self.{f.name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        lines.append("self.__post_init__()")
-    exec(f"def __init__({', '.join(words)}):\n " + "\n ".join(lines or ["pass"]), names)
-    made = names["__init__"]
+    kinds = tuple((f.init, bool(f.kw_only), f.default_factory is not MISSING) for f in known)
+    code = _init_code(kinds, frozen, hasattr(cls, "__post_init__"))
+    places = {_place(number): f for number, f in enumerate(known)}
+    makers = {f"make_{place}": f.default_factory for place, f in places.items() if f.default_factory is not MISSING}
+    renamed = _renamed(code, {place: f.name for place, f in places.items()})
+    made = FunctionType(renamed, {"set_": _set, "MISSING": MISSING, **makers})
+    defaults = {f.name: _default(f) for f in known if f.init and _default(f) is not _NONE}
+    by_name = {f.name for f in known if f.kw_only}
+    made.__defaults__ = tuple(value for name, value in defaults.items() if name not in by_name)
+    made.__kwdefaults__ = {name: value for name, value in defaults.items() if name in by_name}
     made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     return made
 
 
-def _parameter(f: Field[Any], names: dict[str, Any]) -> str:
-    if f.default_factory is not MISSING:
-        return f"{f.name}=_MISSING"
-    if f.default is MISSING:
-        return f.name
-    names[f"_default_{f.name}"] = f.default
-    return f"{f.name}=_default_{f.name}"
+_NONE = object()
+
+
+def _default(f: Field[Any]) -> Any:
+    """What stands for an argument that is not given; what a factory makes is made in the function."""
+    return MISSING if f.default_factory is not MISSING else _NONE if f.default is MISSING else f.default
+
+
+def _place(number: int) -> str:
+    return f"field_{number}"
+
+
+@cache
+def _init_code(kinds: tuple[tuple[bool, bool, bool], ...], frozen: bool, has_more: bool) -> CodeType:
+    """The code of an `__init__`: of each field whether an argument sets it, by name alone, and whether it is made."""
+    places = [_place(number) for number in range(len(kinds))]
+    words = ["self", *(place for place, (init, by_name, _) in zip(places, kinds, strict=True) if init and not by_name)]
+    if named := [place for place, (init, by_name, _) in zip(places, kinds, strict=True) if init and by_name]:
+        words += ["*", *named]
+    lines: list[str] = []
+    for place, (init, _, is_made) in zip(places, kinds, strict=True):
+        value = f"make_{place}()" if is_made else place
+        value = f"{value} if {place} is MISSING else {place}" if is_made and init else value
+        lines.append(f"set_(self, {place!r}, {value})" if frozen else f"self.{place} = {value}")
+    if has_more:
+        lines.append("self.__post_init__()")
+    names: dict[str, Any] = {}
+    exec(f"def __init__({', '.join(words)}):\n " + "\n ".join(lines or ["pass"]), names)
+    return names["__init__"].__code__
+
+
+def _renamed(code: CodeType, names: dict[str, str]) -> CodeType:
+    """Code with other names for its arguments and the attributes that it sets."""
+
+    def changed(old: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(names.get(each, each) if type(each) is str else each for each in old)
+
+    return code.replace(
+        co_varnames=changed(code.co_varnames), co_names=changed(code.co_names), co_consts=changed(code.co_consts)
+    )
 
 
 @recursive_repr()

@@ -9,11 +9,11 @@ private, which the pinned version of xDSL and a test against `Operation.create` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef
 
@@ -62,3 +62,35 @@ def create(
     for region in regions:
         region.parent = op
     return op
+
+
+def create_op(
+    cls: type[OpT],
+    *,
+    operands: Sequence[SSAValue] = (),
+    result_types: Sequence[Attribute] = (),
+    properties: Mapping[str, Attribute] = _NO_PROPERTIES,
+    attributes: Mapping[str, Attribute] = _NO_PROPERTIES,
+    location: LocationAttr | None = None,
+    successors: Sequence[Block] = (),
+    regions: Sequence[Region] = (),
+) -> OpT:
+    """`Operation.create` by `create`; what that does not do is left to xDSL, a region that has a parent as well."""
+    if successors or any(region.parent is not None for region in regions):
+        return _CREATE(
+            cls,
+            operands=operands,
+            result_types=result_types,
+            properties=properties,
+            attributes=attributes,
+            location=location,
+            successors=successors,
+            regions=regions,
+        )
+    op = create(cls, tuple(operands), tuple(result_types), properties, tuple(regions), location)
+    if attributes:
+        op.attributes = dict(attributes)
+    return op
+
+
+_CREATE: Callable[..., Any] = vars(Operation)["create"].__func__

@@ -10,7 +10,6 @@ and a test against its own accessors make safe.
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -29,7 +28,9 @@ from xdsl.irdl.operations import (
     VarIRConstruct,
 )
 
+from . import plain_classes  # noqa: F401 - before classes derive from those of xDSL
 from .definitions import Holds, check_of
+from .fast_create import create_op
 
 OpT = TypeVar("OpT", bound=IRDLOperation)
 _item = tuple.__getitem__  # that of xDSL's tuples of values is a call of Python
@@ -37,21 +38,13 @@ _BEGINS: dict[tuple[bytes, int], tuple[int, ...]] = {}
 """Where each group of operands begins and the last one ends, by the bytes of their sizes and the width of one."""
 
 
-class OpMeta(ABCMeta):
-    """The class of classes of ops. `isinstance` looks at real subclasses alone, for no others are ever registered:
-    what `ABCMeta` does is a call of Python, and for a class that it has not met a walk over all subclasses."""
-
-    __instancecheck__ = type.__instancecheck__
-    __subclasscheck__ = type.__subclasscheck__
-
-
 def op_definition(cls: type[OpT]) -> type[OpT]:
-    """`irdl_op_definition` with such accessors, and a plain `isinstance`."""
+    """`irdl_op_definition` with such accessors, and a `create` that is as fast."""
     own_check = getattr(cls, "verify_", None)
     defined = irdl_op_definition(cls)
     defined.verify_ = _verifier(defined.get_irdl_definition(), own_check)  # pyright: ignore[reportAttributeAccessIssue]
-    if type(defined) is ABCMeta:
-        defined.__class__ = OpMeta  # pyright: ignore[reportAttributeAccessIssue]
+    if "create" not in vars(defined):
+        defined.create = classmethod(create_op)  # pyright: ignore[reportAttributeAccessIssue]
     for name, accessor in list(vars(defined).items()):
         make = _MAKERS.get(type(accessor))
         made = None if make is None else make(accessor)

@@ -10,7 +10,7 @@ from functools import cache
 
 from ..dialects.aten import AtenOp, op_class
 from ..dialects.aten.schema import Schema
-from ..dialects.aten.table import overload_names, schema_of
+from ..dialects.aten.table import overloads_of, schema_of
 
 
 @cache
@@ -22,8 +22,7 @@ def scalar_overload(name: str, numbers: frozenset[str]) -> type[AtenOp] | None:
     schema = schema_of(name)
     if schema is None:
         return None
-    others = (each for each in overload_names() if each.startswith(schema.packet))
-    for other in (each for each in others if each.partition(".")[0] == schema.packet):
+    for other in overloads_of(schema.packet):
         candidate = schema_of(other)
         if candidate is not None and _takes_numbers(schema, candidate, numbers):
             found = op_class(f"aten.{other}")

@@ -107,7 +107,15 @@ def _line_of(stack_trace: str | None) -> LocationAttr:
     if not frames:
         return UNKNOWN_LOC
     file, line = frames[-1]
-    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(0))
+    return FileLineColLoc(_file(file), IntAttr(line), _FIRST_COLUMN)
+
+
+_FIRST_COLUMN = IntAttr(0)
+
+
+@lru_cache(maxsize=256)
+def _file(path: str) -> StringAttr:
+    return StringAttr(path)
 
 
 def _module_of(node: Node) -> LocationAttr:

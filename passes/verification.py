@@ -160,7 +160,10 @@ def _check_op(op: Operation, is_last: bool = False) -> Facts | Violation:
 def _checked(op: Operation, key: tuple[object, ...] | None) -> Facts | Violation:
     """Run the verifier, and keep what it finds for ops of the same signature."""
     try:
-        (_header(op) if type(op) is FuncOp else op).verify(verify_nested_ops=False)
+        if key is None:
+            (_header(op) if type(op) is FuncOp else op).verify(verify_nested_ops=False)
+        else:
+            _verify_alone(op)
         facts, problem = facts_of(op)
     except Exception as error:
         return Violation(op, _reason(error))
@@ -173,6 +176,16 @@ def _checked(op: Operation, key: tuple[object, ...] | None) -> Facts | Violation
     if key is not None and len(_valid) < _MEMO_LIMIT:
         _valid[key] = facts
     return facts
+
+
+def _verify_alone(op: Operation) -> None:
+    """Run what its class says of an op. What xDSL asks of its place the walk asks: that a terminator stands last, and
+    nothing else, and that no operand was erased."""
+    try:
+        op.verify_()
+    except VerifyException:
+        op.verify(verify_nested_ops=False)  # says more of it
+        raise
 
 
 def _header(function: FuncOp) -> Operation:
@@ -258,7 +271,9 @@ class _Walk:
             for operand in operands_of(op):
                 if id(operand) not in visible:
                     return _undefined(op, operand)
-            facts = self._check_call(op) if type(op) in _FUNCTION_CALLS else _check_op(op, op is last)
+            facts = (
+                self._check_call(op) if type(op) in _FUNCTION_CALLS and op is not last else _check_op(op, op is last)
+            )
             if isinstance(facts, Violation):
                 return facts
             if facts.needs and not names.keys() >= facts.needs:

@@ -22,7 +22,7 @@ from xdsl.traits import Pure
 
 from ..access import segments
 from ..fast_create import create
-from ..fields import OpMeta
+from ..plain_classes import PlainMeta
 from .arguments import argument_attribute, default_attribute, default_value
 from .attributes import NONE, PresenceAttr
 from .op_syntax import parse_op, print_op
@@ -45,7 +45,7 @@ Tensors = SSAValue | None | tuple[SSAValue | None, ...]
 _item = tuple.__getitem__  # that of xDSL's tuples of values is a call of Python
 
 
-class AtenOp(Operation, metaclass=OpMeta):
+class AtenOp(Operation, metaclass=PlainMeta):
     """Base of the ops of ATen overloads. Build with `AtenOp.of` or `build`; read arguments with `arg`."""
 
     schema: ClassVar[Schema]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 from ...errors import InductileError
@@ -229,7 +229,8 @@ def _arguments(text: str) -> Iterator[Argument]:
 _TYPE = re.compile(r"(?P<base>\w+)(\((?P<alias>[^)]*)\))?(?P<item>\?)?(?P<list>\[(?P<size>\d*)\])?(?P<optional>\?)?\Z")
 
 
-def _type(text: str) -> dict[str, Any]:
+@cache
+def _type(text: str) -> Mapping[str, Any]:
     """The fields of an `Argument` that its type says: `Tensor(a!)[]`, `int[2]?`, `Tensor?[]`."""
     match = _TYPE.match(text)
     if match is None or match["base"] not in KINDS:
@@ -254,9 +255,13 @@ def _return(text: str) -> Return:
     return Return(name=name, **{key: options[key] for key in kept})
 
 
+_CONSTANTS = {"None": None, "False": False, "True": True, "0": 0, "1": 1, "-1": -1}
+"""What most defaults are, which Python need not read."""
+
+
 def _default(text: str, kind: str) -> Any:
     """The Python value of a default, which the table spells as Python does."""
-    value = ast.literal_eval(text)
+    value = _CONSTANTS[text] if text in _CONSTANTS else ast.literal_eval(text)
     if isinstance(value, list):
         return tuple(value)
     if kind in ENUMERATORS and isinstance(value, int):

@@ -1,0 +1,33 @@
+"""Classes of IR whose `isinstance` is Python's own.
+
+Attributes, ops and values of xDSL 0.75 derive from abstract classes. For these `isinstance` is a call of Python, and a
+class that they have not met costs a walk over all subclasses, some hundreds: a sixteenth of a compile. Nothing
+registers a virtual subclass of them, which is all that an abstract class has over others here, so that the answers
+stay the same, for everybody in the process.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+
+class PlainMeta(ABCMeta):
+    """The class of classes that are asked for real subclasses alone. Those that derive from them are of it, too."""
+
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+
+def make_plain(*roots: type) -> None:
+    """Let these classes and all that derive from them be such classes."""
+    waiting = list(roots)
+    while waiting:
+        cls = waiting.pop()
+        if type(cls) is ABCMeta:
+            cls.__class__ = PlainMeta
+        waiting += cls.__subclasses__()
+
+
+make_plain(Attribute, Operation, SSAValue, Block, Region)
