@@ -20,7 +20,11 @@ CONVOLUTION = "inductile::packed_convolution"
 def may_be_strided(image: SSAValue) -> bool:
     """Whether nobody minds if the library gives dimensions of one element the strides that it likes."""
     type_ = type_of(image)
-    return type_ == channels_last(type_) or all(type(use.operation) is LoadOp for use in image.uses)
+    return type_ == channels_last(type_) or all(_minds_no_strides(use.operation) for use in image.uses)
+
+
+def _minds_no_strides(reader: Operation) -> bool:
+    return type(reader) is LoadOp or (type(reader) is CallOp and reader.target == CONVOLUTION)
 
 
 def only_reader(value: SSAValue, block: Block) -> Operation | None:
