@@ -3,9 +3,10 @@
     bound_constant(number)
     bound_sum(a, b), bound_product(a, b)
     bound_convolution(image, weight, bias, transposed)     of an image whose elements are no larger than a number
-    finite_limit(bounds, measured, most)    `measured` if no bound is more than `most`, else -1
+    finite_limit(bounds, measured)    `measured` if all bounds are finite, else -1: nothing is that small
 
-A weight with a NaN or an infinity in it has no bound that is less than anything.
+What is larger than `_MOST` is infinite here, for an algorithm of a library may add it up on its way to what is smaller,
+and so is all that comes of it. A weight with a NaN or an infinity in it has no finite bound.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ _LIBRARY.define("bound_constant(float number) -> Tensor")
 _LIBRARY.define("bound_sum(Tensor a, Tensor b) -> Tensor")
 _LIBRARY.define("bound_product(Tensor a, Tensor b) -> Tensor")
 _LIBRARY.define("bound_convolution(Tensor image, Tensor weight, Tensor? bias, bool transposed) -> Tensor")
-_LIBRARY.define("finite_limit(Tensor[] bounds, float measured, float most) -> Tensor")
+_LIBRARY.define("finite_limit(Tensor[] bounds, float measured) -> Tensor")
 
 _ROUNDED = 1.01
 """More than what rounding adds to a sum, and to its result in 16 bits."""
+_MOST = 1e34
+"""Less than the largest number of float32 and of bfloat16 by more than an algorithm adds up beside a sum."""
+
+
+def _bound(number: torch.Tensor) -> torch.Tensor:
+    return number * _ROUNDED if bool(number <= _MOST) else torch.full_like(number, torch.inf)
 
 
 def _constant(number: float) -> torch.Tensor:
@@ -31,11 +38,11 @@ def _constant(number: float) -> torch.Tensor:
 
 
 def _sum(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return (a + b) * _ROUNDED
+    return _bound(a + b)
 
 
 def _product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return a * b * _ROUNDED
+    return _bound(a * b)
 
 
 def _convolution(
@@ -45,11 +52,11 @@ def _convolution(
     channel = 1 if transposed else 0
     others = [dim for dim in range(weight.dim()) if dim != channel]
     found = image * weight.abs().sum(others, dtype=torch.float64).amax()
-    return _ROUNDED * (found if bias is None else found + bias.abs().amax().double())
+    return _bound(found if bias is None else found + bias.abs().amax().double())
 
 
-def _limit(bounds: Sequence[torch.Tensor], measured: float, most: float) -> torch.Tensor:
-    is_finite = all(float(bound) <= most for bound in bounds)
+def _limit(bounds: Sequence[torch.Tensor], measured: float) -> torch.Tensor:
+    is_finite = all(bool(bound.isfinite()) for bound in bounds)
     return torch.tensor(measured if is_finite else -1.0, dtype=torch.float32)
 
 
@@ -57,7 +64,7 @@ def _fake_number(*_: object) -> torch.Tensor:
     return torch.empty((), dtype=torch.float64)
 
 
-def _fake_limit(bounds: Sequence[torch.Tensor], measured: float, most: float) -> torch.Tensor:
+def _fake_limit(bounds: Sequence[torch.Tensor], measured: float) -> torch.Tensor:
     return torch.empty((), dtype=torch.float32)
 
 

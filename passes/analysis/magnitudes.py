@@ -90,12 +90,16 @@ class Range:
     size: Bound | None = None
 
 
-def bound_of(nest: Operation, bounds: Mapping[SSAValue, Bound]) -> Bound | None:
-    """The bound of a nest's only result, by those of the tensors that it reads; None where it may have none."""
+def bound_of(nest: Operation, bounds: Mapping[SSAValue, Bound]) -> tuple[Bound | None, list[Bound]]:
+    """The bound of a nest's only result, by those of the tensors that it reads; None where it may have none.
+
+    It holds if the others, of values on the way that the result's own does not tell of, are finite.
+    """
     if type(nest) is not GenerateOp or len(nest.results) != 1:
-        return None
-    found = _Reader(bounds).range_of(yielded(nest.body)[0])
-    return None if found is None else found.size
+        return None, []
+    reader = _Reader(bounds)
+    found = reader.range_of(yielded(nest.body)[0])
+    return (None, []) if found is None or found.size is None else (found.size, list(dict.fromkeys(reader.dropped)))
 
 
 class _Reader:
@@ -103,12 +107,25 @@ class _Reader:
 
     def __init__(self, bounds: Mapping[SSAValue, Bound]) -> None:
         self.bounds = bounds
+        self.dropped: list[Bound] = []
+        """Bounds that a range does not tell of, though it holds only if they are finite: of x in tanh(x)."""
         self._known: dict[SSAValue, Range | None] = {}
 
     def range_of(self, value: SSAValue) -> Range | None:
         if value not in self._known:
-            self._known[value] = self._find(value)
+            self._known[value] = found = self._find(value)
+            if found is not None and (found.size is None or found.size.kind == "constant"):
+                self.dropped += self._sizes_below(value)
         return self._known[value]
+
+    def _sizes_below(self, value: SSAValue) -> list[Bound]:
+        op = value.owner
+        assert isinstance(op, Operation)
+        below = yielded(op.body) if type(op) is ReduceOp else op.operands
+        found = [self._known[each] for each in below if each in self._known]
+        own = [self.bounds[op.source]] if type(op) is LoadOp and op.source in self.bounds else []
+        sizes = [*own, *(each.size for each in found if each is not None and each.size is not None)]
+        return [size for size in sizes if size.kind != "constant"]
 
     def _find(self, value: SSAValue) -> Range | None:
         op = value.owner

@@ -22,7 +22,7 @@ from ...dialects.scalar import WidenOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, MapAttr, symbol
 from ...records import dataclass, field
 from ..analysis.kept import is_kept_value
-from ..analysis.magnitudes import Bound, bound_of, convolved, total
+from ..analysis.magnitudes import INFINITE, Bound, bound_of, convolved, total
 from ..analysis.packing import own_call
 from ..analysis.sizes import Sizes
 from ..counters import counter
@@ -32,10 +32,11 @@ from ._post_ops import NONE, RELU, PostOp, post_op
 
 _MEASURED = 65536.0
 """What is measured has to be no larger than this: activations of trained networks are not."""
-_MOST = 1e34
-"""A bound that leaves float32 and bfloat16 room for what an algorithm of the library adds up on its way."""
-_DEEP, _DEEPEST = 5, 10
-"""Convolutions behind a measured image: from so many on one that costs little is measured anew; no more than that."""
+_DEEP, _DEEPER, _DEEPEST = 5, 10, 16
+"""Convolutions behind a measured image: from so many on one is measured anew that costs little, one that is not small,
+and any, for each multiplies the bound by 10 to 1000."""
+_SMALL = 4096
+"""Elements of which a kernel takes no longer than its launch."""
 _PASS = "loop-pack-weights"
 
 
@@ -115,8 +116,9 @@ class _Plan:
             bound = self._convolution(op)
         elif type(op) is ViewOp:
             bound = self.bounds.get(op.operands[0])
-        elif type(op) is GenerateOp:
-            bound = bound_of(op, self.bounds)
+        elif type(op) is GenerateOp and self.measured:
+            bound, others = bound_of(op, self.bounds)
+            self.measured[-1].bounds += others
         if bound is not None:
             self.bounds[op.results[0]] = bound
 
@@ -130,7 +132,7 @@ class _Plan:
         others = [value for value in added if isinstance(value, SSAValue)]
         if nests and all(each in self.bounds for each in others):
             self._measure(image, call, nests[-1][0].results[0])
-        if image not in self.bounds or self.bounds[image].depth >= _DEEPEST:
+        if image not in self.bounds:
             return None
         bound = convolved(self.bounds[image], call)
         own = self._and(bound, other)
@@ -153,14 +155,13 @@ class _Plan:
     def _measure(self, image: SSAValue, call: CallOp, result: SSAValue) -> None:
         """Look how large an image is, where that is needed, or soon will be and costs little beside its relu."""
         type_ = type_of(image)
-        if type_.element not in (Float32Type(), BFloat16Type(), Float64Type()):
+        if type_.element not in (Float32Type(), BFloat16Type()):
             return
         count, rectified = (self.sizes.product(type_of(value).shape) for value in (image, result))
         known = self.bounds.get(image)
-        is_needed = known is None or known.depth >= _DEEPEST
-        if (is_needed and count <= 4 * rectified) or (
-            not is_needed and known.depth >= _DEEP and 2 * count <= rectified
-        ):
+        depth = _DEEPEST if known is None else known.depth
+        pays = count <= 4 * rectified and (depth >= _DEEPEST or (depth >= _DEEPER and count > _SMALL))
+        if pays or (depth >= _DEEP and _SMALL < 2 * count <= rectified):
             self.measured.append(_Measured(image, call))
             self.bounds[image] = Bound("measured", constant=_MEASURED)
 
@@ -171,9 +172,9 @@ def _build(plan: _Plan, block: Block) -> list[Operation]:
     finite: list[SSAValue] = []
     for each in plan.measured:
         limit = emitter.limit(each)
-        nest = _looks(each.image, limit, finite[-1] if finite else None, each.call)
-        block.insert_op_before(nest, each.call)
-        finite.append(nest.results[0])
+        nests = _looks(each.image, limit, finite[-1] if finite else None, each.call)
+        block.insert_ops_before(nests, each.call)
+        finite.append(nests[-1].results[0])
     for each in plan.found:
         call = each.call
         for nest, _ in each.nests:
@@ -196,7 +197,7 @@ class _Emitter:
     def limit(self, measured: _Measured) -> SSAValue:
         """The largest magnitude of a measured image with which all is finite."""
         bounds = [self._bound(each, measured.call) for each in dict.fromkeys(measured.bounds)]
-        return self._call(measured.call, "finite_limit", [bounds, _MEASURED, _MOST], _NUMBER)
+        return self._call(measured.call, "finite_limit", [bounds, _MEASURED], _NUMBER)
 
     def _bound(self, bound: Bound, at: Operation) -> SSAValue:
         if bound not in self._known:
@@ -226,21 +227,53 @@ _WIDE_NUMBER = TensorType.get((), Float64Type())
 _TRUTH = TensorType.get((), i1)
 
 
-def _looks(image: SSAValue, limit: SSAValue, before: SSAValue | None, at: Operation) -> GenerateOp:
-    """A nest that says whether no magnitude of an image is above a limit, and another one said so; NaN is above."""
-    type_ = type_of(image)
+def _looks(image: SSAValue, limit: SSAValue, before: SSAValue | None, at: Operation) -> list[Operation]:
+    """Nests, of which the last one says whether all magnitudes of an image are within a limit, and it was so before."""
+    lines = _largest(image, at)
+    type_ = type_of(lines.results[0])
     axes = AxesAttr.of(*((f"r{k}", size) for k, size in enumerate(type_.shape)))
-    load = LoadOp.of(image, MapAttr.of(*(ZERO if n is ONE else symbol(f"r{k}") for k, n in enumerate(type_.shape))))
-    ops: list[Operation] = [load]
-    if type_.element != Float32Type():
-        ops.append(WidenOp.of(load.results[0], type_.element, f32))
-    ops.append(math.AbsFOp(ops[-1].results[0]))
-    region = Region(Block([*ops, YieldOp.create(operands=[ops[-1].results[0]])]))
-    largest = ReduceOp.of(axes, ["max"], region)
+    load = LoadOp.of(lines.results[0], MapAttr.of(*(ZERO if n is ONE else symbol(name) for name, n in axes.data)))
+    inner = Region(Block([load, YieldOp.create(operands=[load.results[0]])]))
+    largest = ReduceOp.of(axes, ["max"], inner)
     most = LoadOp.of(limit, MapAttr.of())
     body: list[Operation] = [largest, most, arith.CmpfOp(largest.results[0], most.results[0], "ole")]
     if before is not None:
         body.append(LoadOp.of(before, MapAttr.of()))
         body.append(arith.AndIOp(body[-2].results[0], body[-1].results[0]))
     last = YieldOp.create(operands=[body[-1].results[0]])
-    return GenerateOp.of(AxesAttr.of(), Region(Block([*body, last])), [_TRUTH], location=at.location)
+    return [lines, GenerateOp.of(AxesAttr.of(), Region(Block([*body, last])), [_TRUTH], location=at.location)]
+
+
+def _largest(image: SSAValue, at: Operation) -> GenerateOp:
+    """The largest magnitudes of an image along its innermost dimensions, where lanes read what lies side by side."""
+    type_ = type_of(image)
+    lanes = _innermost(type_)
+    names = [f"i{lanes.index(k)}" if k in lanes else f"r{k}" for k in range(len(type_.shape))]
+    outer = tuple((names[k], size) for k, size in enumerate(type_.shape) if k not in lanes)
+    place = (ZERO if n is ONE else symbol(name) for name, n in zip(names, type_.shape, strict=True))
+    ops: list[Operation] = [LoadOp.of(image, MapAttr.of(*place))]
+    if type_.element != Float32Type():
+        ops.append(WidenOp.of(ops[-1].results[0], type_.element, f32))
+    ops.append(math.AbsFOp(ops[-1].results[0]))
+    inner = Region(Block([*ops, YieldOp.create(operands=[ops[-1].results[0]])]))
+    largest = ReduceOp.of(AxesAttr.of(*outer), ["max"], inner)
+    body = Region(Block([largest, YieldOp.create(operands=[largest.results[0]])]))
+    axes = AxesAttr.of(*((names[k], type_.shape[k]) for k in lanes))
+    return GenerateOp.of(axes, body, [TensorType.get(axes.sizes, Float32Type())], location=at.location)
+
+
+_LANES = 64
+"""Elements side by side that fill the registers of a core, of which each has a maximum of its own."""
+
+
+def _innermost(type_: TensorType) -> list[int]:
+    """The dimensions of elements side by side, from the outer one, until there are enough."""
+    steps = [(INFINITE if (known := step.as_int()) is None else known, -k) for k, step in enumerate(type_.strides)]
+    found: list[int] = []
+    count = 1
+    for _, k in sorted(steps):
+        if count >= _LANES:
+            break
+        found.insert(0, -k)
+        count *= type_.shape[-k].as_int() or _LANES
+    return found
