@@ -164,8 +164,9 @@ def _element(value: SSAValue) -> kernel.LoadOp | None:
     op = value.owner
     if isinstance(op, WidenOp) and op.source_element == BFloat16Type():
         op = op.value.owner
-    is_load = isinstance(op, kernel.LoadOp) and op.mask is None and not op.dynamic
-    return op if is_load and op.value.type in (Float32Type(), scalar_type(BFloat16Type())) else None
+    if not isinstance(op, kernel.LoadOp) or op.mask is not None or op.dynamic:
+        return None
+    return op if op.value.type in (Float32Type(), scalar_type(BFloat16Type())) else None
 
 
 def _digit(value: SSAValue) -> tuple[kernel.LoadOp, float, bool] | None:
