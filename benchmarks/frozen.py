@@ -40,6 +40,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "inductile": ("inductile", {}),
     "inductile frozen": ("inductile", {"freezing": True}),
     "inductile tuned": ("inductile", {"freezing": True, "max_autotune": True}),
+    "inductile all": ("inductile", {"freezing": True, "patterns": "all"}),
     "Inductor": ("inductor", {}),
     "Inductor frozen": ("inductor", {"freezing": True}),
     "Inductor tuned": ("inductor", {"freezing": True, "max_autotune": True}),
@@ -206,7 +207,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--models", nargs="+", default=[*MODELS, *MORE])
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16", "float16"))
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=[w for w in WAYS if "tuned" not in w])
+    parser.add_argument(
+        "--ways", nargs="+", choices=WAYS, default=[w for w in WAYS if w.split()[-1] not in ("tuned", "all")]
+    )
     parser.add_argument("--seconds", type=float, default=15, help="of CPU time for a model's calls")
     parser.add_argument("--timeout", type=float, default=600)
     parser.add_argument("--json", default="", help="where figures are kept")

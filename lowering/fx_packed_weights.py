@@ -3,7 +3,8 @@
     packed_matrix(matrix, rows)     the right operand of a product, for about so many rows of the left one
     packed_filter(weight, ...)      the weight of a convolution, for images of about a size
     packed_product(x, matrix, bias)
-    packed_convolution(x, weight, bias, ..., activation, other)    other is added in front of the activation
+    packed_convolution(x, weight, bias, ..., activation, other, finite)    other is added in front of the activation;
+                                    where `finite` is given, and true, no NaN reaches it, which the library's relu loses
     packed_convolution_(...)    the same, which may write other
     packed_recurrent_matrices(inputs, hidden, ...)    both matrices of a layer of an LSTM in one direction
     packed_lstm(x, inputs, hidden, biases, states, ...)    such a layer: all states, and the last ones
@@ -33,7 +34,7 @@ _LIBRARY.define(f"packed_filter(Tensor weight, {_WINDOW}, int[] size) -> Tensor"
 _LIBRARY.define("packed_product(Tensor x, Tensor matrix, Tensor? bias) -> Tensor")
 _LIBRARY.define("mkl_matrix(Tensor matrix, int rows) -> Tensor")
 _LIBRARY.define("mkl_product(Tensor x, Tensor packed, Tensor matrix, Tensor? bias) -> Tensor")
-_AND_THEN = "str activation, Tensor? other"
+_AND_THEN = "str activation, Tensor? other, Tensor? finite"
 _LIBRARY.define(f"packed_convolution(Tensor x, Tensor weight, Tensor? bias, {_WINDOW}, {_AND_THEN}) -> Tensor")
 _WRITTEN = _AND_THEN.replace("Tensor? other", "Tensor(a!) other")
 _LIBRARY.define(f"packed_convolution_(Tensor x, Tensor weight, Tensor? bias, {_WINDOW}, {_WRITTEN}) -> Tensor")
@@ -94,7 +95,7 @@ def _mkl_product(
 def _convolution(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, activation: str,
-    other: torch.Tensor | None,
+    other: torch.Tensor | None, finite: torch.Tensor | None,
 ) -> torch.Tensor:  # fmt: skip
     made = torch.ops.aten.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     made = _ACTIVATIONS[activation](made if other is None else made + other)
@@ -175,13 +176,17 @@ def multiply_by_mkl(
 def convolve_packed(
     x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int, activation: str = "none",
-    other: torch.Tensor | None = None, *, writes: bool = False,
+    other: torch.Tensor | None = None, finite: torch.Tensor | None = None, *, writes: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """A convolution with what `pack_filter` made; channels last. It `writes` over what it adds, or does not."""
+    if finite is not None and not finite.item():  # the library's relu makes 0 of NaN
+        window = (stride, padding, dilation, transposed, output_padding, groups)
+        return convolve_packed(x, weight, bias, *window, "none", other, writes=writes).relu_()
     if x.dim() == _LINES:
         window = ((1, *stride), (0, *padding), (1, *dilation), transposed, (0, *output_padding), groups)
         other = None if other is None else other.unsqueeze(2)
-        return convolve_packed(x.unsqueeze(2), weight, bias, *window, activation, other, writes=writes).squeeze(2)
+        how = (activation, other, finite)
+        return convolve_packed(x.unsqueeze(2), weight, bias, *window, *how, writes=writes).squeeze(2)
     if transposed:
         call = _entry("_convolution_transpose_pointwise", "default")
         return call(x, weight, bias, padding, output_padding, stride, dilation, groups, activation, [], "")

@@ -60,7 +60,7 @@ def resolve(name: str) -> Callable[..., Any]:
         return FUNCTIONS[name]
     namespace, _, rest = name.partition("::")
     if namespace == "inductile":
-        from . import fx_either, fx_packed_weights, fx_quantised_ops, fx_random  # noqa: F401 - define them
+        from . import fx_bounds, fx_either, fx_packed_weights, fx_quantised_ops, fx_random  # noqa: F401 - define them
 
     found = _operator(namespace, *rest.split(".", 1)) if is_operator_name(name) else None
     if found is None:

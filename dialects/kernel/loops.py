@@ -49,7 +49,7 @@ MAPPINGS = ("grid", "parallel", "vector", "serial", "unroll", "matrix")
 
 
 #: What targets do with some loops as a whole. transpose: copy a block with its two axes swapped.
-INTRINSICS = ("transpose",)
+INTRINSICS = ("transpose", "dot_digits")
 
 
 def _range_properties(axis: str, lo: Expr, hi: Expr, mapping: str, tile: int | None) -> dict[str, Attribute]:
@@ -218,6 +218,8 @@ class ReduceOp(LoopBase):
     `factor 0.125` behind the mapping of a `softmax_sum` on matrix units: it sums over exp(0.125*(x - m)), with the
     maximum m of x, so that nobody multiplies each x.
 
+    `intrinsic dot_digits` says, as that of a loop, that an intrinsic of the target does the whole.
+
     `map matrix tile 64`: matrix units multiply and add, 64 elements of the axis a step. The reduction sums products,
     each of two factors: one varies along a tiled axis around it, the rows of the result, the other along another one,
     the columns, and both along the reduction's axis (`contraction.py`). A `softmax_sum` of (x, 1, v) is one as well:
@@ -231,13 +233,14 @@ class ReduceOp(LoopBase):
     block = opt_prop_def(IntegerAttr)
     group = opt_prop_def(IntegerAttr)
     factor = opt_prop_def(FloatAttr)
+    intrinsic = opt_prop_def(StringAttr)
     body = region_def("single_block")
     combine = opt_region_def("single_block")
     outs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     SYNTAX: ClassVar = (
         COMBINERS, *_RANGE, clause("block", NUMBER), clause("group", NUMBER), clause("factor", FLOAT), _WITHIN,
-        region(), region(1, "combine", optional=True),
+        clause("intrinsic", NAME), region(), region(1, "combine", optional=True),
     )  # fmt: skip
 
     @classmethod

@@ -77,12 +77,16 @@ def objection_to_packing(op: AtenOp, sizes: Sizes) -> str | None:
 _RANK_OF_LINES, _RANK_OF_VOLUMES = 3, 5
 
 
-def packed_product(op: AtenOp, weight: SSAValue, sizes: Sizes, by_mkl: bool = False) -> tuple[aten.CallOp, aten.CallOp]:
+def packed_product(
+    op: AtenOp, weight: SSAValue, sizes: Sizes, by_mkl: bool = False, has_bias: bool = True
+) -> tuple[aten.CallOp, aten.CallOp]:
     """What packs the right operand of an `aten.mm` or `aten.addmm`, and the product with what it makes.
 
-    by_mkl: MKL does it instead of oneDNN, whose product has the operand as it was beside the packed one
+    by_mkl:   MKL does it instead of oneDNN, whose product has the operand as it was beside the packed one
+    has_bias: whether the product adds the bias of an `aten.addmm`
     """
     *bias, left, right = op.operands
+    bias = bias if has_bias else []
     rows = sizes.of(type_of(left).shape[0])
     if by_mkl:
         pack = own_call(op, "mkl_matrix", [weight, rows], weight.type)

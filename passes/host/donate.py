@@ -20,7 +20,7 @@ from ..remarks import remark
 #: operator -> one that returns the same and leaves other elements in an argument, and the place of that
 _DONATING = {
     "inductile::requantised_convolution.sum": ("inductile::requantised_convolution.sum_", -3),
-    "inductile::packed_convolution": ("inductile::packed_convolution_", -1),
+    "inductile::packed_convolution": ("inductile::packed_convolution_", 10),
 }
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import AnyFloat, FloatAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten.types import type_of
 from ...dialects.loop import GenerateOp, LoadOp, yielded
-from ...dialects.scalar import NarrowOp, WidenOp
+from ...dialects.scalar import CastOp, NarrowOp, WidenOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, symbol
 from ...records import dataclass
 from ._accesses import map_of
@@ -38,10 +38,14 @@ _MOST = 24
 
 @dataclass(frozen=True)
 class PostOp:
-    """An activation by the library's name, of the sum alone, or of the sum and another value added to it."""
+    """An activation by the library's name, of the sum alone, or of the sum and another value added to it.
+
+    finite: a truth that is known when the library is called: no NaN is in what it applies relu to
+    """
 
     activation: str
     other: SSAValue | None = None
+    finite: SSAValue | None = None
 
 
 def post_op(nest: Operation, total: SSAValue) -> PostOp | None:
@@ -52,7 +56,10 @@ def post_op(nest: Operation, total: SSAValue) -> PostOp | None:
     if len(body.ops) > _MOST or any(op.regions for op in body.ops):
         return None
     reader = _Reader(nest, total, body)
-    text = reader.text(yielded(nest.regions[0])[0])
+    value = yielded(nest.regions[0])[0]
+    if type(value.owner) is CastOp and isinstance(value.owner.operands[0].type, AnyFloat):
+        value = value.owner.operands[0]  # the library rounds its result, too
+    text = reader.text(value)
     if text is None:
         return None
     others = list(reader.others)

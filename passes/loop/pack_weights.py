@@ -9,10 +9,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.aten import AtenOp, CallOp
 from ...dialects.aten.types import TensorType, torch_name, type_of
-from ...dialects.loop import LoadOp, ViewOp
+from ...dialects.loop import ViewOp
 from ...dialects.machine import target_at
 from ...records import dataclass
-from ..analysis.aliasing import stands_before
 from ..analysis.functions import symbol_ranges
 from ..analysis.kept import frozen_arguments, is_kept_value
 from ..analysis.memory import Mutations
@@ -30,8 +29,9 @@ from ..common.implementations import BLAS, ONEDNN
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
-from ._bodies import outermost
-from ._image_layouts import channels_last, is_channels_last
+from ._guard_relus import guard_relus
+from ._image_layouts import is_channels_last
+from ._packed_calls import CONVOLUTION, is_there, may_be_strided, only_reader, with_post_op
 from ._post_ops import NONE, RELU, PostOp, post_op
 from .select_implementation import objection_to_onednn
 
@@ -48,11 +48,21 @@ class PackWeights(LoopPass):
 
     packed_weights: the elements of weights that the library can arrange on this machine, such as "f32,bf16"
     products:       who multiplies float32 matrices; these stay as they are where it is not oneDNN
-    patterns:       "all" lets the library apply relu, too, which makes 0 of NaN
+    patterns:       "all" lets the library apply relu always, though it makes 0 of NaN
 
     A convolution that one nest alone reads takes along what this does to it, if the library has that as a post-op:
     hardswish, silu, or another image that is added, unless that sum is rectified in the same kernel: torch copies the
     other image for the library to add to, 0.22 ms of each sum in ResNet-50 in bfloat16 on a Xeon.
+
+    Relu it takes along where no NaN can reach it (`guard_relus`): images here and there are measured, and the kept
+    function bounds what comes of them by the sums of magnitudes of the weights. A call gets the truth, and rectifies by
+    itself where that is false.
+
+        %f = loop.generate () { %m = loop.reduce max (...) { ... |%x| ... }  %t = arith.cmpf ole, %m, %limit ... }
+        %y = aten.call pure "inductile::packed_convolution"(%x, %p, ..., "relu", none, %f) : T
+    where @f_weights has
+        %b = aten.call pure "inductile::bound_convolution"(%a, %w, %bias, false) : !aten.tensor<f64>
+        %limit = aten.call pure "inductile::finite_limit"([%b], 65536.0) : !aten.tensor<f32>
 
     Without it the library arranges a weight in each call. Time of a call with a packed weight over that without, one
     core of an AMD EPYC, rows x inner x columns: float32 128x768x3072 0.94, 4x650x2600 0.49; bfloat16 1x1024x32000 0.6,
@@ -100,42 +110,43 @@ class PackWeights(LoopPass):
             elif counter(self.name):
                 remark("passed", self.name, op, "the library arranges its weight once")
                 moved += _pack(op, block, sizes, packed, known)
-        for call in packed:
-            self._take_along(call, block)
+        calls = [self._take_along(call, block) for call in packed]
+        if self.patterns != "all":
+            moved += guard_relus(calls, block, sizes, fixed, self.emulate_precision_casts)
         if moved:
             move_to_kept(function, block, moved)
 
-    def _take_along(self, call: CallOp, block: Block) -> None:
-        """Let the library do what the only reader of an image does to it, and the reader of that."""
-        if call.callee.data != _CONVOLUTION:
-            return
+    def _take_along(self, call: CallOp, block: Block) -> CallOp:
+        """Let the library do what the only reader of an image does to it, and the reader of that; the call behind."""
+        if call.callee.data != CONVOLUTION:
+            return call
         is_wide = _name(type_of(call.results[0]).element) == "f32"
         while is_wide or not self.emulate_precision_casts:
-            nest = _only_reader(call.results[0], block)
+            nest = only_reader(call.results[0], block)
             found = None if nest is None else post_op(nest, call.results[0])
             if nest is None or found is None or not self._pays(call, nest, found, block) or not counter(self.name):
-                return
+                return call
             remark("passed", self.name, nest, "the library does it to what it has in registers")
-            call = _with_post_op(call, nest, found)
+            call = with_post_op(call, nest, found)
+        return call
 
     def _pays(self, call: CallOp, nest: Operation, found: PostOp, block: Block) -> bool:
         """Whether a post-op can follow those that the call has, and spares a kernel; relu has to be asked for."""
-        *_, transposed, _, _, activation, other = call.args()
+        *_, transposed, _, _, activation, other, _ = call.args()
         may_rectify = self.patterns == "all"
         if activation != NONE or (found.activation == RELU and not may_rectify):
             return False
-        if not _may_be_strided(nest.results[0]):
+        if not may_be_strided(nest.results[0]):
             return False
         if found.other is None:
             return other is None or found.activation == RELU
-        if other is not None or transposed or not _is_there(found.other, call):
+        if other is not None or transposed or not is_there(found.other, call):
             return False
-        behind = _only_reader(nest.results[0], block)
+        behind = only_reader(nest.results[0], block)
         then = None if behind is None else post_op(behind, nest.results[0])
         return then is None or then.activation != RELU or may_rectify
 
 
-_CONVOLUTION = "inductile::packed_convolution"
 #: packet -> position of the weight among the operands, from the end where there may be a bias in front
 _WEIGHTS = {"mm": -1, "addmm": -1, "convolution": 1}
 
@@ -170,15 +181,9 @@ def _of_images(op: AtenOp) -> str | None:
     """Why the images of a convolution are not the library's."""
     if not all(is_channels_last(value) for value in (op.operands[0], op.results[0])):
         return "its images do not have channels last"
-    if not _may_be_strided(op.results[0]):
+    if not may_be_strided(op.results[0]):
         return "others than nests read strides of one element that the library may give otherwise"
     return None
-
-
-def _may_be_strided(image: SSAValue) -> bool:
-    """Whether nobody minds if the library gives dimensions of one element the strides that it likes."""
-    type_ = type_of(image)
-    return type_ == channels_last(type_) or all(type(use.operation) is LoadOp for use in image.uses)
 
 
 def _views_of(value: SSAValue) -> tuple[SSAValue, list[ViewOp]]:
@@ -188,31 +193,6 @@ def _views_of(value: SSAValue) -> tuple[SSAValue, list[ViewOp]]:
         views.append(view)
         value = view.operands[0]
     return value, views[::-1]
-
-
-def _only_reader(value: SSAValue, block: Block) -> Operation | None:
-    """The nest that alone reads a value; None where there is none."""
-    nests = {outermost(use.operation, block): type(use.operation) is LoadOp for use in value.uses}
-    return next(iter(nests)) if len(nests) == 1 and all(nests.values()) else None
-
-
-def _is_there(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is made before an op runs."""
-    return isinstance(value.owner, Block) or stands_before(value.owner, op)
-
-
-def _with_post_op(call: CallOp, nest: Operation, found: PostOp) -> CallOp:
-    """The call that also does what a nest does, in place of both."""
-    *args, activation, other = call.args()
-    args += [activation if found.activation == NONE else found.activation, found.other or other]
-    made = CallOp.of(call.target, args, {}, [nest.results[0].type], call.location, pure=True)
-    made.results[0].name_hint = nest.results[0].name_hint
-    block = cast(Block, call.parent)
-    block.insert_op_before(made, call)
-    nest.results[0].replace_all_uses_with(made.results[0])
-    block.erase_op(nest)
-    block.erase_op(call)
-    return made
 
 
 def _pack(op: AtenOp, block: Block, sizes: Sizes, packed: list[CallOp], known: dict[Any, SSAValue]) -> list[Operation]:
@@ -248,5 +228,5 @@ def _convolution(op: AtenOp, weight: SSAValue, sizes: Sizes) -> tuple[CallOp, Ca
     window = [op.arg(name) for name in names]
     image = [sizes.of(size) for size in cast(TensorType, op.operands[0].type).shape]
     pack = own_call(op, "packed_filter", [weight, *window, image], weight.type)
-    args = [op.operands[0], pack.results[0], op.arg("bias"), *window, NONE, None]
+    args = [op.operands[0], pack.results[0], op.arg("bias"), *window, NONE, None, None]
     return pack, own_call(op, "packed_convolution", args, op.results[0].type)

@@ -259,3 +259,60 @@ def test_one_row_is_the_librarys_where_the_processor_has_matrix_units(
         _compare(_compiled(model)(x), model(x), _exact(model, x))
         (report,) = inductile.explain(model, options=OPTIONS)(x).reports
     assert ("inductile::packed_product" in report.aten_calls) == has_units
+
+
+class Rectified(nn.Module):
+    """Convolutions with relu, alone and behind sums, and a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(8, 32, 3, padding=1)
+        self.layers = nn.ModuleList(nn.Conv2d(32, 32, 3, padding=1) for _ in range(4))
+        self.squeeze, self.excite = nn.Conv2d(32, 8, 1), nn.Conv2d(8, 32, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.first(x))
+        for layer in self.layers:
+            y = torch.relu(layer(x))
+            gate = torch.sigmoid(self.excite(torch.relu(self.squeeze(y.mean((2, 3), keepdim=True)))))
+            x = torch.relu(layer(y * gate) + x)
+        return x
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value", [0.0, torch.nan, torch.inf, -torch.inf, 1e30])
+def test_relu_of_the_library_is_eagers(dtype: torch.dtype, value: float) -> None:
+    """What is measured of an image says whether the library may rectify: NaN and infinity are where eager has them."""
+    torch.manual_seed(0)
+    model = Rectified().eval().to(dtype)
+    x = torch.randn(2, 8, 14, 14)
+    x[1, 3, 5, 5] = value
+    x = x.to(dtype)
+    compiled = _compiled(model)
+    with torch.no_grad():
+        eager, found = model(x), compiled(x)
+        (report,) = inductile.explain(model, options=OPTIONS)(x).reports
+    assert torch.equal(found.isnan(), eager.isnan())
+    assert torch.equal(found.isinf(), eager.isinf())
+    for mine, theirs in zip(found, eager, strict=True):
+        finite = theirs[theirs.isfinite()]
+        if finite.numel():
+            most = 8 * torch.finfo(dtype).eps * float(finite.abs().max())
+            torch.testing.assert_close(mine[theirs.isfinite()], finite, rtol=0, atol=most)
+    assert report.once["inductile::finite_limit"] >= 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weights_decide_whether_sums_are_finite(dtype: torch.dtype) -> None:
+    """Sums that overflow to infinities of both signs are NaN behind the next layer, though the image is small."""
+    model = nn.Sequential(nn.Conv2d(8, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3), nn.ReLU()).eval().to(dtype)
+    x = torch.ones(1, 8, 9, 9, dtype=dtype)
+    compiled = _compiled(model)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x))
+        model[0].get_parameter("weight").fill_(3e38)
+        eager = model(x)
+        assert eager.isnan().any()
+        torch.testing.assert_close(compiled(x), eager, equal_nan=True)
+        model[2].get_parameter("weight").fill_(torch.nan)
+        assert compiled(x).isnan().all()

@@ -53,6 +53,21 @@ func.func @by_the_blas(%x: !aten.tensor<64x1024xf32>, %w: !aten.tensor<1024x1024
   func.return %0 : !aten.tensor<64x1024xf32>
 }
 
+// A kernel adds the bias where it alone reads the product, for MKL copies that to each row first.
+// MKL-LABEL: @bias_of_a_kernel
+// MKL: %[[Y:.*]] = aten.call pure "inductile::mkl_product"(%x, %{{.*}}, %{{.*}}, none)
+// MKL-NEXT: %[[Z:.*]] = aten.add.Tensor(%[[Y]], %b)
+// MKL-NEXT: aten.view(%[[Z]]
+// MKL: "inductile::mkl_product"(%{{.*}}, %{{.*}}, %{{.*}}, %b)
+func.func @bias_of_a_kernel(%x: !aten.tensor<64x1024xf32>, %w: !aten.tensor<1024x1024xf32> {frozen}, %b: !aten.tensor<1024xf32> {frozen}) -> !aten.tensor<64x1024xf32> {
+  %0 = aten.addmm(%b, %x, %w) : !aten.tensor<64x1024xf32>
+  %1 = aten.view(%0, size = [1, 64, 1024]) : !aten.tensor<1x64x1024xf32>
+  %2 = aten.gelu(%1) : !aten.tensor<1x64x1024xf32>
+  %3 = aten.view(%2, size = [64, 1024]) : !aten.tensor<64x1024xf32>
+  %4 = aten.addmm(%b, %3, %w) : !aten.tensor<64x1024xf32>
+  func.return %4 : !aten.tensor<64x1024xf32>
+}
+
 // MKL-LABEL: @of_any_rows
 // MKL-NEXT: aten.t
 // MKL-NEXT: aten.addmm

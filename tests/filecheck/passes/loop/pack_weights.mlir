@@ -32,13 +32,24 @@ func.func @products(%x: !aten.tensor<64x256xbf16>, %w: !aten.tensor<256x256xbf16
   func.return %3 : !aten.tensor<64x256xbf16>
 }
 
-// A convolution takes along what its only reader does, where the library's result is eager's, NaN included; relu's is not.
+// A convolution takes along what its only reader does, where the library's result is eager's, NaN included; relu's is
+// where an image in front of it is measured, and is small enough for the weights.
 // CHECK-LABEL: func.func @images(
-// CHECK: %[[A:.*]] = aten.call pure "inductile::packed_convolution"({{.*}}, "hardswish", none)
-// CHECK-NEXT: %[[B:.*]] = aten.call pure "inductile::packed_convolution"(%[[A]], {{.*}}, "swish", none)
-// CHECK-NEXT: %[[C:.*]] = aten.call pure "inductile::packed_convolution"(%[[B]], {{.*}}, "none", %[[A]])
-// CHECK-NEXT: aten.call pure "inductile::packed_convolution"(%[[C]], {{.*}}, "none", none)
-// CHECK: loop.generate
+// CHECK: %[[A:.*]] = aten.call pure "inductile::packed_convolution"({{.*}}, "hardswish", none, none)
+// CHECK-NEXT: %[[B:.*]] = aten.call pure "inductile::packed_convolution"(%[[A]], {{.*}}, "swish", none, none)
+// CHECK-NEXT: %[[C:.*]] = aten.call pure "inductile::packed_convolution"(%[[B]], {{.*}}, "none", %[[A]], none)
+// CHECK-NEXT: %[[L:.*]] = loop.generate (i0 in 64) {
+// CHECK-NEXT: loop.reduce max (r0 in 1, r2 in 14, r3 in 14) {
+// CHECK-NEXT: loop.load %[[C]][0, i0, r2, r3]
+// CHECK: %[[F:.*]] = loop.generate () {
+// CHECK-NEXT: loop.reduce max (r0 in 64) {
+// CHECK-NEXT: loop.load %[[L]][r0]
+// CHECK: arith.cmpf ole
+// CHECK: aten.call pure "inductile::packed_convolution"(%[[C]], {{.*}}, "relu", none, %[[F]])
+// CHECK-LABEL: func.func private @images_weights(
+// CHECK: %[[M:.*]] = aten.call pure "inductile::bound_constant"(65536.0)
+// CHECK-NEXT: %[[B:.*]] = aten.call pure "inductile::bound_convolution"(%[[M]], %w, %b, false)
+// CHECK-NEXT: aten.call pure "inductile::finite_limit"([%[[B]]], 65536.0)
 // REMARK: loop.generate: the library does it to what it has in registers
 func.func @images(%x: !aten.tensor<1x64x14x14xbf16, strides = [12544, 1, 896, 64]>, %w: !aten.tensor<64x64x3x3xbf16> {frozen}, %b: !aten.tensor<64xbf16> {frozen}) -> !aten.tensor<1x64x14x14xbf16, strides = [12544, 1, 896, 64]> {
   %0 = aten.convolution(%x, %w, %b, stride = [1, 1], padding = [1, 1], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1) : !aten.tensor<1x64x14x14xbf16, strides = [12544, 1, 896, 64]>
@@ -54,9 +65,9 @@ func.func @images(%x: !aten.tensor<1x64x14x14xbf16, strides = [12544, 1, 896, 64
 
 // Lines, volumes and transposed convolutions are packed, too.
 // CHECK-LABEL: func.func @dimensions(
-// CHECK: "inductile::packed_convolution"(%x, {{.*}}, [2], [1], [1], false, [0], 1, "swish", none)
-// CHECK: "inductile::packed_convolution"(%{{.*}}, {{.*}}, [2], [1], [1], true, [1], 1, "none", none)
-// CHECK: "inductile::packed_convolution"(%y, {{.*}}, [1, 1, 1], [0, 0, 0], [1, 1, 1], false, [0, 0, 0], 1, "none", none)
+// CHECK: "inductile::packed_convolution"(%x, {{.*}}, [2], [1], [1], false, [0], 1, "swish", none, none)
+// CHECK: "inductile::packed_convolution"(%{{.*}}, {{.*}}, [2], [1], [1], true, [1], 1, "none", none, none)
+// CHECK: "inductile::packed_convolution"(%y, {{.*}}, [1, 1, 1], [0, 0, 0], [1, 1, 1], false, [0, 0, 0], 1, "none", none, none)
 // CHECK: "inductile::packed_filter"(%w, [2], [1], [1], false, [0], 1, [2, 64, 31])
 func.func @dimensions(%x: !aten.tensor<2x64x31xbf16, strides = [1984, 1, 64]>, %w: !aten.tensor<64x64x3xbf16> {frozen}, %y: !aten.tensor<1x8x5x6x7xbf16, strides = [1680, 1, 336, 56, 8]>, %v: !aten.tensor<8x8x3x3x3xbf16> {frozen}) -> (!aten.tensor<2x64x32xbf16, strides = [2048, 1, 64]>, !aten.tensor<1x8x3x4x5xbf16, strides = [480, 1, 160, 40, 8]>) {
   %0 = aten.convolution(%x, %w, none, stride = [2], padding = [1], dilation = [1], transposed = false, output_padding = [0], groups = 1) : !aten.tensor<2x64x16xbf16, strides = [1024, 1, 64]>
