@@ -87,7 +87,7 @@ def given_arguments(graph: torch.fx.GraphModule) -> list[int]:
 def leave_arguments_unmarked(forward: torch.fx.GraphModule) -> None:
     """Keep torch from marking arguments that a forward graph saves: they are the user's own tensors.
 
-    AOTAutograd marks the sizes of what is saved as dynamic, by an attribute of the tensor. On an argument the mark would
+    AOTAutograd marks sizes of what is saved as dynamic, by an attribute of the tensor. On an argument the mark would
     outlive the graph and make dynamic what is compiled later with static sizes. Uses
     `torch._guards.TracingContext.fw_metadata.dynamic_saved_tensors_idxs`.
     """
