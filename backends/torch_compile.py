@@ -77,6 +77,7 @@ def compile_afresh(
     graph: torch.fx.GraphModule, inputs: Sequence[Any], config: Config, session: GraphSession | None = None
 ) -> CompiledFunction:
     """Compile a Dynamo graph; a session of the cache keeps what comes of it."""
+    from ..lowering.fx_private import leave_arguments_unmarked
     from .compile_graph import compile_graph
     from .discarding import sources_of
     from .graphs.recording import Recording
@@ -89,6 +90,8 @@ def compile_afresh(
     recording = Recording(config) if config.cudagraphs else None
 
     def compile_aten(kind: str, functional: torch.fx.GraphModule, examples: Sequence[Any]) -> CompiledFunction:
+        if kind == "forward":
+            leave_arguments_unmarked(functional)
         return compile_graph(functional, examples, config, kind, recording)
 
     with sources_of(graph):

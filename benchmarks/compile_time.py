@@ -32,7 +32,12 @@ def deep_gpt2(layers: int) -> tuple[Any, tuple[Any, ...]]:
 
     config = GPT2Config(n_layer=layers, n_embd=64, n_head=4, vocab_size=500, use_cache=False)
     model = GPT2LMHeadModel(config).eval()
-    return lambda ids: model(ids).logits, (torch.randint(0, 500, (1, 32)),)
+
+    def forward(ids: Any) -> Any:
+        return model(ids).logits
+
+    forward.module = model  # pyright: ignore[reportFunctionMemberAccess]
+    return forward, (torch.randint(0, 500, (1, 32)),)
 
 
 def count_processor_time() -> None:

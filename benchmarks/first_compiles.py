@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -116,31 +117,58 @@ def stages(compile_once: Callable[[], Any], calls: int, profile: int) -> dict[st
     return {"rows": rows}
 
 
-def traced(case: str, measure: Callable[[Callable[[], Any]], dict[str, Any]], forks: int) -> tuple[int, list[Any]]:
+def on_fake_gpu(function: Any, inputs: tuple[Any, ...], mode: Any) -> tuple[Any, ...]:
+    """Put a model on a GPU that need not be there; its inputs there. Attention is the library's, as on a real one."""
+    import torch
+
+    from inductile.backends.triton import offline
+
+    torch.nn.functional.scaled_dot_product_attention = _library_attention
+    offline.on_fake_gpu(function.module, mode)
+    with mode:
+        return tuple(offline.fake_like(each) for each in inputs)
+
+
+def _library_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, **options: Any) -> Any:
+    """What torch calls for float32 on a GPU; without one it takes attention apart."""
+    import torch
+
+    causal, scale = options.get("is_causal", False), options.get("scale")
+    attention = torch.ops.aten._scaled_dot_product_efficient_attention
+    return attention(query, key, value, attn_mask, False, 0.0, causal, scale=scale)[0]
+
+
+def traced(
+    case: str, measure: Callable[[Callable[[], Any]], dict[str, Any]], args: argparse.Namespace
+) -> tuple[int, list[Any]]:
     """ATen ops of a model's graph, and what each fork finds."""
     import torch
     import worker
+    from torch._subclasses import FakeTensorMode
 
     from inductile.backends import compile_graph
-    from inductile.backends.torch_compile import inductile  # noqa: F401
+    from inductile.backends.torch_compile import inductile
 
     function, inputs = deep_gpt2(int(case)) if case.isdigit() else worker.models.build(case, torch.float32, False)
     original, found, ops = compile_graph.compile_graph, [], 0
+    mode = FakeTensorMode(allow_non_fake_inputs=True) if args.target else nullcontext()
+    if args.target:
+        inputs = on_fake_gpu(function, inputs, mode)
 
     def forked(graph: Any, examples: Any, config: Any, kind: str, *rest: Any) -> Any:
         nonlocal ops
         ops += sum(isinstance(node.target, torch._ops.OpOverload) for node in graph.graph.nodes)
 
         def once() -> Any:
-            return original(graph, examples, config, kind, *rest)
+            return original(graph, examples, config, kind, *rest, target=args.target)
 
         in_fork(lambda: stages(once, 1, 0))  # kernels get into the cache
-        found.extend(in_fork(lambda: measure(once)) for _ in range(forks))
-        return original(graph, examples, config, kind, *rest)
+        found.extend(in_fork(lambda: measure(once)) for _ in range(args.forks))
+        return compile_graph.eager_callable(graph, examples)
 
     compile_graph.compile_graph = forked
-    with torch.no_grad():
-        worker.compiled(function, "inductile", False)(*inputs)
+    with torch.no_grad(), mode:
+        torch.compile(function, backend=inductile, dynamic=args.dynamic)(*inputs)
     return ops, found
 
 
@@ -151,6 +179,8 @@ def main() -> None:
     p.add_argument("--forks", type=int, default=9)
     p.add_argument("--least", type=float, default=1.5, help="milliseconds; shorter stages are not shown")
     p.add_argument("--profile", type=int, default=0)
+    p.add_argument("--dynamic", action="store_true", default=None, help="all sizes are symbols")
+    p.add_argument("--target", help="of a GPU that need not be there, such as cuda:90")
     args = p.parse_args()
     os.environ["INDUCTILE_GRAPH_CACHE"] = "0"
     with tempfile.TemporaryDirectory() as cache:
@@ -159,7 +189,7 @@ def main() -> None:
 
         count_processor_time()
         for case in args.cases:
-            show(case, *traced(case, lambda once: stages(once, 2, args.profile), args.forks), args.least)
+            show(case, *traced(case, lambda once: stages(once, 2, args.profile), args), args.least)
 
 
 def show(case: str, ops: int, found: list[Any], least: float) -> None:

@@ -255,9 +255,9 @@ class GraphImporter:
                 if is_marked(source):
                     self.any_strides.append(len(results))
                 results.append(value)
-            elif value is None or isinstance(value, (bool, int, float)):
+            elif value is None or isinstance(value, (bool, int, float, str)):
                 structure.append(value)
             else:
-                raise UnsupportedError(f"a graph returns {value!r}, which is no tensor and no number")
+                raise UnsupportedError(f"a graph returns {value!r}, which is no tensor, number or text")
         self.nodes.ops.append(ReturnOp.create(operands=results))
         return tuple(structure)

@@ -6,9 +6,10 @@ Each function says which private name it uses. Where versions differ, the differ
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -81,6 +82,40 @@ def given_arguments(graph: torch.fx.GraphModule) -> list[int]:
     context = TracingContext.try_get() if any(map(is_tangent, placeholders)) else None
     numbers = getattr(getattr(context, "fw_metadata", None), "bw_donated_idxs", None) or ()
     return [number for number in numbers if number < len(placeholders)]
+
+
+def leave_arguments_unmarked(forward: torch.fx.GraphModule) -> None:
+    """Keep torch from marking arguments that a forward graph saves: they are the user's own tensors.
+
+    AOTAutograd marks sizes of what is saved as dynamic, by an attribute of the tensor. On an argument the mark would
+    outlive the graph and make dynamic what is compiled later with static sizes. Uses
+    `torch._guards.TracingContext.fw_metadata.dynamic_saved_tensors_idxs`.
+    """
+    from torch._guards import TracingContext
+
+    metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
+    marked = getattr(metadata, "dynamic_saved_tensors_idxs", None)
+    if metadata is None or not marked:
+        return
+    (output,) = forward.graph.find_nodes(op="output")
+    for number, value in enumerate(output.args[0][metadata.num_forward :]):
+        if _argument(value, forward) is not None:
+            marked.pop(number, None)
+
+
+def _argument(value: Any, graph: torch.fx.GraphModule) -> torch.fx.Node | None:
+    """The argument of a graph that a value is, also where regions return what they are given."""
+    if not isinstance(value, torch.fx.Node):
+        return None
+    if value.op == "placeholder":
+        return value
+    call = value.args[0] if value.target is operator.getitem else None
+    if not isinstance(call, torch.fx.Node) or call.target is not torch.ops.higher_order.invoke_subgraph:
+        return None
+    body = operator.attrgetter(str(cast(torch.fx.Node, call.args[0]).target))(graph)
+    (output,) = body.graph.find_nodes(op="output")
+    found = _argument(output.args[0][value.args[1]], body)
+    return _argument(call.args[2 + body.graph.find_nodes(op="placeholder").index(found)], graph) if found else None
 
 
 def mutated_arguments(joint: torch.fx.GraphModule) -> set[torch.fx.Node]:

@@ -66,6 +66,11 @@ def package(
     The file is for these machines, this torch and this inductile, and says so where it meets others. Raises UserError
     for what cannot be packaged, with the reason.
     """
+    if not isinstance(program, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserError(
+            f"a package is made of an exported program, and not of a {type(program).__name__}",
+            "give torch.export.export(model, inputs)",
+        )
     config = Config.resolve(mode, options, torch_settings())
     for name in ("freezing", "cudagraphs"):
         if getattr(config, name):
@@ -73,7 +78,8 @@ def package(
             advice = f"leave the option {name} out" if name in (options or {}) or mode is None else f"give {other}"
             raise UserError(f"a package cannot have {name}", advice)
     members: dict[str, bytes] = {}
-    parts = [_part(program, name, config, members) for name in dict.fromkeys(targets or (_own_target(program),))]
+    named = (targets,) if isinstance(targets, str) else targets or (_own_target(program),)
+    parts = [_part(program, name, config, members) for name in dict.fromkeys(named)]
     index = _index(program, parts, members, weights)
     target = Path(path)
     try:

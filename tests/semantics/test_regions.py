@@ -150,6 +150,45 @@ def test_with_gradients(function: Function) -> None:
     _check(function, gradients=True, dynamic=function in DYNAMIC)
 
 
+def _product(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return (x @ w).sin() * x
+
+
+@torch.compiler.nested_compile_region
+def _marked_twice(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return _layer(_layer(x, w) * 2, w).cos()
+
+
+_outer: Any = _marked_twice
+
+
+def _branch_and_caller(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return _outer(torch.cond(x.sum() > 0, lambda a: _layer(a, w), lambda a: a / 4, (x,)), w)
+
+
+@pytest.mark.parametrize("function", [_product, _one_region, _regions, _marked_twice])
+def test_saved_arguments_are_not_marked_dynamic(function: Function) -> None:
+    """A mark on a user's tensor makes sizes dynamic that are static, in what is compiled later; twice for the cache."""
+    x, w = (torch.rand(size, 4, requires_grad=True) for size in (6, 4))
+    for _ in range(2):
+        torch._dynamo.reset()
+        torch.compile(function, backend="inductile", fullgraph=True, dynamic=True)(x, w).sum().backward()
+        for each in (x, w):
+            assert not [name for name in vars(each) if name.endswith("dynamic_indices")]
+
+
+def test_a_region_in_a_branch_and_in_its_caller() -> None:
+    """Static sizes in training, all that torch can do, behind a graph that was dynamic in the same weights."""
+    x, w = (torch.rand(size, 4, requires_grad=True) for size in (6, 4))
+    torch.compile(_marked_twice, backend="inductile", dynamic=True)(x, w).sum().backward()
+    torch._dynamo.reset()
+    got = torch.compile(_branch_and_caller, backend="inductile", fullgraph=True, dynamic=None)(x, w)
+    torch.testing.assert_close(torch.autograd.grad(got.sum(), (x, w)),
+                               torch.autograd.grad(_branch_and_caller(x, w).sum(), (x, w)))  # fmt: skip
+    called = {name for report in REPORTS for name in report.aten_calls}
+    assert called == {"aten.mm"}
+
+
 @pytest.mark.rotates(4)
 @pytest.mark.parametrize("function", [*WITH_GRADIENTS, *OTHERS])
 def test_inference(function: Function) -> None:

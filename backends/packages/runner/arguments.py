@@ -89,16 +89,10 @@ class Arguments(HostWalk):
     def _item(self, argument: Argument, value: Any) -> str:
         if value is None:
             return "none()"
-        if isinstance(value, SSAValue):
-            return self._variable(value)
-        if isinstance(value, Expr):
-            return f"int64_t({self._spell(value)})"
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, int) and argument.kind != "float":
-            return f"int64_t({value})"
-        if isinstance(value, int | float):
+        if isinstance(value, int) and not isinstance(value, bool) and argument.kind == "float":
             return double(float(value))
+        if isinstance(value, SSAValue | Expr | int | float):
+            return self._number(value)
         if isinstance(value, complex):
             return f"c10::complex<double>({double(value.real)}, {double(value.imag)})"
         if isinstance(value, Device):
@@ -116,6 +110,16 @@ class Arguments(HostWalk):
         if isinstance(value, str):
             return f"std::string({json.dumps(value)})"
         raise UnsupportedError(f"a runner has no argument {value!r:.60}")
+
+    def _number(self, value: SSAValue | Expr | float) -> str:
+        """A value of the program, a size or a number."""
+        if isinstance(value, SSAValue):
+            return self._variable(value)
+        if isinstance(value, Expr):
+            return f"int64_t({self._spell(value)})"
+        if isinstance(value, bool):
+            return str(value).lower()
+        return f"int64_t({value})" if isinstance(value, int) else double(value)
 
     def _device(self, name: str) -> str:
         if not is_gpu(name):

@@ -36,6 +36,10 @@ _GETTERS: tuple[tuple[type[Attribute], str, str], ...] = (
 """Type of a value, its type in C++, and what takes it out of a value of the dispatcher's."""
 
 
+_COMPARISONS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "eq": "==", "ne": "!="}
+"""Functions of Python's operator module that programs call of sizes which only a call finds, as C++."""
+
+
 @dataclass(frozen=True)
 class Launched:
     """A kernel that a program launches: what its statuses mean, from 1, and its text where it is for a GPU."""
@@ -288,7 +292,8 @@ class _Function(Arguments):
     @override
     def _call(self, op: AtenOp | CallOp) -> None:
         if isinstance(op, CallOp):
-            raise UnsupportedError(f"a runner has no {op.target}")
+            self._compare(op)
+            return
         instead = implementation_of(op)
         if instead is not None:
             given = ", ".join(
@@ -298,6 +303,15 @@ class _Function(Arguments):
         else:
             self._by_dispatcher(op)
         self._look_at_results(op)
+
+    def _compare(self, op: CallOp) -> None:
+        """A comparison of two sizes. UnsupportedError for any other call by name."""
+        sign = _COMPARISONS.get(op.target.removeprefix("operator::"))
+        given = op.args()
+        if sign is None or not all(isinstance(each, SSAValue | Expr | int | float) for each in given):
+            raise UnsupportedError(f"a runner has no {op.target}")
+        left, right = (self._number(each) for each in given)
+        self._do(f"const bool {self._fresh(op.results[0])} = {left} {sign} {right}")
 
     def _by_dispatcher(self, op: AtenOp) -> None:
         packet, _, overload = op.target.removeprefix("aten.").partition(".")

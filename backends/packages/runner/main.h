@@ -81,6 +81,13 @@ inline void write_array(const std::string& path, const at::Tensor& tensor) {
   throw std::runtime_error(path + ": NumPy has no type for " + c10::toString(value.scalar_type()));
 }
 
+// A result as a tensor; a number is one without dimensions.
+inline at::Tensor as_tensor(const c10::IValue& result) {
+  if (result.isTensor()) return result.toTensor();
+  const auto dtype = result.isBool() ? at::kBool : result.isInt() ? at::kLong : at::kDouble;
+  return at::scalar_tensor(result.toScalar(), at::TensorOptions().dtype(dtype));
+}
+
 // Weights from the files NAME.npy of a folder.
 inline Weights read_weights(const std::string& folder) {
   Weights found;
@@ -154,12 +161,14 @@ int run_command(int count, char** words) {
       least_cpu = k && least_cpu < used ? least_cpu : used;
     }
     if (repeat) std::cout << "least of " << repeat << " calls " << least << " ms, of the processor " << least_cpu << " ms\n";
+    require(outputs.size() <= results.size(), "the package returns " + std::to_string(results.size()) + " results, and " +
+                                                  std::to_string(outputs.size()) + " files are named for them");
     for (size_t k = 0; k < results.size(); ++k) {
       if (results[k].isTensor())
         std::cout << "result " << k << ": " << results[k].toTensor().scalar_type() << results[k].toTensor().sizes() << "\n";
       else
         std::cout << "result " << k << ": " << results[k] << "\n";
-      if (k < outputs.size() && results[k].isTensor()) write_array(outputs[k], results[k].toTensor());
+      if (k < outputs.size() && !results[k].isNone()) write_array(outputs[k], as_tensor(results[k]));
     }
     return 0;
   } catch (const c10::Error& error) {

@@ -268,6 +268,10 @@ def test_what_cannot_be_packaged(tmp_path: Path) -> None:
         inductile.package(exported, tmp_path / "x.pt2i", mode="max-autotune")
     with pytest.raises(UserError, match="cannot be written"):
         inductile.package(exported, tmp_path / "none" / "x.pt2i")
+    with pytest.raises(UserError, match="of an exported program, and not of a Of"):
+        inductile.package(Of(torch.exp), tmp_path / "x.pt2i")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UserError, match="unknown target 'gpu'"):
+        inductile.package(exported, tmp_path / "x.pt2i", targets="gpu")
 
 
 class _Tied(torch.nn.Module):

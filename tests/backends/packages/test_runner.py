@@ -24,7 +24,10 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="a runner is
 
 
 class Everything(torch.nn.Module):
-    """Writes a buffer, looks up what a kernel checks, takes an integer, divides sizes, calls ATen with all kinds."""
+    """Writes a buffer, looks up what a kernel checks, takes an integer, divides sizes, calls ATen with all kinds.
+
+    The size of the last result is found by a call.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +45,8 @@ class Everything(torch.nn.Module):
         largest, places = mixed.flatten(1).topk(3)
         first, second = mixed.split(4, 1)
         halves = torch.cumsum(x.flatten()[1::2].float(), 0)
-        return mixed.to(torch.float64), largest, places, first @ second.transpose(1, 2), halves, x.shape[0], None, x > 3
+        made = first @ second.transpose(1, 2)
+        return mixed.to(torch.float64), largest, places, made, halves, x.shape[0], None, x > 3, x[x > 3]
 
 
 def run(runner: Path, package: Path, folder: Path, *inputs: Any, results: int = 0) -> list[Any]:
@@ -74,8 +78,9 @@ def test_values_and_errors(tmp_path: Path) -> None:
         *found, said = run(runner, made, tmp_path, given, results=len(expected))
         assert f"result 5: {len(given)}\n" in said and "result 6: None" in said
         for one, other in zip(found, expected, strict=True):
-            if isinstance(other, torch.Tensor):
-                torch.testing.assert_close(one, other, rtol=0, atol=0)
+            expected_one = other if other is None else torch.as_tensor(other)
+            torch.testing.assert_close(one, expected_one, rtol=0, atol=0)
+    assert "returns 9 results, and 10 files" in run(runner, made, tmp_path, x, results=10)[0]
     for inputs, problem in (
         ((x.double(),), "the package takes x: int64["),
         ((x[:, :2],), "the package takes x: int64["),
@@ -94,6 +99,10 @@ def test_what_has_no_runner_is_told(tmp_path: Path) -> None:
     softmax = export(torch.nn.Softmax(-1), (torch.randn(2, 4),))
     with pytest.raises(UserError, match="launches kernels of NVIDIA's driver"):
         runner_source(inductile.package(softmax, tmp_path / "amd.pt2i", targets=["hip:gfx942"]))
+    text = inductile.package(export(Of(lambda x: (x * 2, "text")), (torch.ones(3),)), tmp_path / "text.pt2i")
+    assert inductile.load_package(text)(torch.ones(3))[1] == "text"
+    with pytest.raises(UserError, match="has no output 'text'"):
+        runner_source(text)
     assert "k_" in runner_source(inductile.package(export(Of(torch.exp), (torch.ones(3),)), tmp_path / "exp.pt2i"))
 
 
