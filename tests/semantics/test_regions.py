@@ -180,7 +180,7 @@ def test_saved_arguments_are_not_marked_dynamic(function: Function) -> None:
 def test_a_region_in_a_branch_and_in_its_caller() -> None:
     """Static sizes in training, all that torch can do, behind a graph that was dynamic in the same weights."""
     x, w = (torch.rand(size, 4, requires_grad=True) for size in (6, 4))
-    torch.compile(_marked_twice, backend="inductile", dynamic=True)(x, w).sum().backward()
+    torch.compile(_outer, backend="inductile", dynamic=True)(x, w).sum().backward()
     torch._dynamo.reset()
     got = torch.compile(_branch_and_caller, backend="inductile", fullgraph=True, dynamic=None)(x, w)
     torch.testing.assert_close(torch.autograd.grad(got.sum(), (x, w)),
