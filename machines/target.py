@@ -96,7 +96,7 @@ class CpuTarget(Description):
     grain: int = 1 << 17
     capability: str = ""
     flags: tuple[str, ...] = ()
-    intrinsics: tuple[str, ...] = ("transpose", "dot_digits")
+    intrinsics: tuple[str, ...] = ("transpose", "dot_digits", "dot_bytes")
     dequantised_rows: Mapping[int, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

@@ -16,7 +16,7 @@ from ..c_like.statements import is_loop
 from ..c_like.types import scalar_ctype
 from ..printing.code import Code
 from .accumulators import LaneAccumulators, in_lanes
-from .digit_dots import emit_digit_dots
+from .digit_dots import emit_dots
 from .lanes import LaneEmitter, Lanes, simd_pragma
 from .transpose import emit_transposed
 
@@ -46,7 +46,7 @@ class LoopEmitter(SerialLoops):
     def reduce(self, op: kernel.ReduceOp) -> None:
         context, width = self.context, _lanes(op)
         if op.intrinsic is not None and not context.checked:
-            return emit_digit_dots(context, op)
+            return emit_dots(context, op)
         if width is None:
             return super().reduce(op)
         context.comment(op)

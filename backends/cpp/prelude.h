@@ -297,6 +297,49 @@ INLINE inline float dot_digits(const uint16_t* x, int64_t x_step, const uint8_t*
 #endif
 }
 
+//@ dot_bytes: bits
+// The sum of products of n elements of bfloat16 and of integers of a byte, which are numbers of bfloat16, too.
+template <class B> INLINE inline float dot_bytes(const uint16_t* x, const B* w, int64_t n) {
+  float found = 0;
+#if defined(__AVX512BF16__)
+  typedef float Floats __attribute__((vector_size(64)));
+  struct Bytes { B of[16]; };
+  struct Line { uint16_t of[32]; };
+  const auto floats = [&](int64_t k) INLINE {
+    Floats found;
+    if constexpr (B(-1) < B(0)) asm("vpmovsxbd %1, %0" : "=v"(found) : "m"(*(const Bytes*)(w + k)));
+    else asm("vpmovzxbd %1, %0" : "=v"(found) : "m"(*(const Bytes*)(w + k)));
+    asm("vcvtdq2ps %0, %0" : "+v"(found));
+    return found;
+  };
+  Floats sums[2] = {};
+  const auto step = [&](int64_t k, Floats& sum) INLINE {
+    const Floats low = floats(k), high = floats(k + 16);
+    Floats pairs;
+    asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(pairs) : "v"(low), "v"(high));
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(pairs), "m"(*(const Line*)(x + k)));
+  };
+  int64_t k = 0;
+  for (; k + 64 <= n; k += 64) {
+    step(k, sums[0]);
+    step(k + 32, sums[1]);
+  }
+  for (; k < n; k += 32) step(k, sums[0]);
+  sums[0] += sums[1];
+  for (int lane = 0; lane < 16; ++lane) found += sums[0][lane];
+#else
+  float sums[32] = {};
+  for (int64_t k = 0; k < n; k += 32) {
+    #pragma omp simd
+    for (int64_t lane = 0; lane < 32; ++lane) {
+      sums[lane] += bit_cast<float>(uint32_t(x[k + lane]) << 16) * float(w[k + lane]);
+    }
+  }
+  for (int lane = 0; lane < 32; ++lane) found += sums[lane];
+#endif
+  return found;
+}
+
 //@ scratch
 // Heap memory for a local buffer that is too large for the stack, one per thread.
 extern "C" void* aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);

@@ -49,7 +49,7 @@ MAPPINGS = ("grid", "parallel", "vector", "serial", "unroll", "matrix")
 
 
 #: What targets do with some loops as a whole. transpose: copy a block with its two axes swapped.
-INTRINSICS = ("transpose", "dot_digits")
+INTRINSICS = ("transpose", "dot_digits", "dot_bytes")
 
 
 def _range_properties(axis: str, lo: Expr, hi: Expr, mapping: str, tile: int | None) -> dict[str, Attribute]:
@@ -218,7 +218,7 @@ class ReduceOp(LoopBase):
     `factor 0.125` behind the mapping of a `softmax_sum` on matrix units: it sums over exp(0.125*(x - m)), with the
     maximum m of x, so that nobody multiplies each x.
 
-    `intrinsic dot_digits` says, as that of a loop, that an intrinsic of the target does the whole.
+    `intrinsic dot_digits` or `dot_bytes` says, as that of a loop, that an intrinsic of the target does the whole.
 
     `map matrix tile 64`: matrix units multiply and add, 64 elements of the axis a step. The reduction sums products,
     each of two factors: one varies along a tiled axis around it, the rows of the result, the other along another one,

@@ -59,7 +59,12 @@ def digit_dots(op: kernel.ReduceOp) -> list[DigitDot] | None:
     if inner is None or last is None or len(list(op.body.block.ops)) != 2 or tuple(last.operands) != inner.results:
         return None
     lane, group = (op, inner) if op.mapping.data == "vector" else (inner, op)
-    if not _is_plain(op) or not _is_plain(inner) or lane.mapping.data != "vector" or group.mapping.data != "serial":
+    if (
+        not is_plain_sum(op)
+        or not is_plain_sum(inner)
+        or lane.mapping.data != "vector"
+        or group.mapping.data != "serial"
+    ):
         return None
     lanes, groups = lane.hi.data.as_int(), group.hi.data.as_int()
     if lanes is None or groups is None or lanes % _LANES or not 0 < lanes <= _MOST_LANES:
@@ -76,7 +81,8 @@ def digit_dots(op: kernel.ReduceOp) -> list[DigitDot] | None:
     return found
 
 
-def _is_plain(op: kernel.ReduceOp) -> bool:
+def is_plain_sum(op: kernel.ReduceOp) -> bool:
+    """Whether a reduction from 0 on sums floats, and nothing else is said of it."""
     is_sum = {each.data for each in op.combiners} == {"sum"} and op.lo.data.as_int() == 0
     extras = op.init or op.within or op.block is not None or op.group is not None or op.combine is not None
     return is_sum and not extras and all(result.type == Float32Type() for result in op.results)

@@ -27,16 +27,17 @@ from ..analysis.packing import own_call
 from ..analysis.sizes import Sizes
 from ..counters import counter
 from ..remarks import remark
+from ._image_layouts import copied_value
 from ._packed_calls import CONVOLUTION, is_there, may_be_strided, only_reader, with_post_op
 from ._post_ops import NONE, RELU, PostOp, post_op
 
 _MEASURED = 65536.0
 """What is measured has to be no larger than this: activations of trained networks are not."""
-_DEEP, _DEEPER, _DEEPEST = 5, 10, 16
-"""Convolutions behind a measured image: from so many on one is measured anew that costs little, one that is not small,
-and any, for each multiplies the bound by 10 to 1000."""
+_DEEP, _DEEPER = 8, 12
+"""Convolutions behind a measured image: from so many on one is measured anew that costs little, and any, for each of
+them multiplies the bound by 10 to 200."""
 _SMALL = 4096
-"""Elements of which a kernel takes no longer than its launch."""
+"""Elements of which a kernel takes no longer than its launch: nothing is measured for their relu."""
 _PASS = "loop-pack-weights"
 
 
@@ -159,9 +160,11 @@ class _Plan:
             return
         count, rectified = (self.sizes.product(type_of(value).shape) for value in (image, result))
         known = self.bounds.get(image)
-        depth = _DEEPEST if known is None else known.depth
-        pays = count <= 4 * rectified and (depth >= _DEEPEST or (depth >= _DEEPER and count > _SMALL))
-        if pays or (depth >= _DEEP and _SMALL < 2 * count <= rectified):
+        depth = _DEEPER if known is None else known.depth
+        if rectified <= _SMALL:
+            return
+        pays = count <= 4 * rectified and depth >= _DEEPER
+        if pays or (depth >= _DEEP and 2 * count <= rectified):
             self.measured.append(_Measured(image, call))
             self.bounds[image] = Bound("measured", constant=_MEASURED)
 
@@ -246,6 +249,7 @@ def _looks(image: SSAValue, limit: SSAValue, before: SSAValue | None, at: Operat
 
 def _largest(image: SSAValue, at: Operation) -> GenerateOp:
     """The largest magnitudes of an image along its innermost dimensions, where lanes read what lies side by side."""
+    image = copied_value(image) or image  # the same elements, whose innermost dimension may be the longer one
     type_ = type_of(image)
     lanes = _innermost(type_)
     names = [f"i{lanes.index(k)}" if k in lanes else f"r{k}" for k in range(len(type_.shape))]

@@ -64,3 +64,20 @@ def test_gates() -> None:
         gate, up = both.chunk(2, -1)
         exact = nn.functional.silu(gate) * up
     torch.testing.assert_close(found.double(), exact, rtol=2**-6, atol=1e-2 * float(exact.abs().max()))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8], ids=str)
+def test_a_row_of_bytes(dtype: torch.dtype) -> None:
+    torch.compiler.reset()
+    generator = torch.Generator().manual_seed(3)
+    limits = torch.iinfo(dtype)
+    weight = torch.randint(limits.min, limits.max + 1, (384, 544), dtype=dtype, generator=generator)
+    x = torch.randn(1, 544, generator=generator).bfloat16()
+
+    def function(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(x, weight.to(x.dtype))
+
+    with torch.no_grad():
+        found = torch.compile(function, backend="inductile")(x, weight)
+    exact = nn.functional.linear(x.double(), weight.double())
+    torch.testing.assert_close(found.double(), exact, rtol=2**-8, atol=1e-3 * float(exact.abs().max()))

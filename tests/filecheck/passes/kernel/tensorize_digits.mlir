@@ -76,3 +76,30 @@ kernel.func @other_order(%x: !kernel.buffer<bf16, 256>, %w: !kernel.buffer<ui8, 
   }
   kernel.yield
 }
+
+// -----
+
+// Two rows of bytes beside one of bfloat16.
+// CHECK-LABEL: @bytes
+// CHECK: kernel.reduce [sum, sum] i1 in 0 to 96 map vector tile 32 intrinsic dot_bytes {
+// CPP: const float [[A:.*]] = dot_bytes(&x[0], &w[96*i0], 96);
+// CPP-NEXT: const float [[B:.*]] = dot_bytes(&x[0], &v[96*i0], 96);
+kernel.func @bytes(%x: !kernel.buffer<bf16, 96>, %w: !kernel.buffer<i8, 3072>, %v: !kernel.buffer<ui8, 3072>, %y: !kernel.buffer<f32, 32>) target "cpp" {
+  kernel.for i0 in 0 to 32 {
+    %0, %1 = kernel.reduce [sum, sum] i1 in 0 to 96 map vector tile 32 {
+      %a = kernel.load %x[i1]
+      %b = kernel.load %w[96*i0 + i1]
+      %c = kernel.load %v[96*i0 + i1]
+      %aw = scalar.widen %a : bf16 to f32
+      %f = scalar.cast %b : i8 to f32
+      %g = scalar.cast %c : ui8 to f32
+      %p = arith.mulf %aw, %f : f32
+      %q = arith.mulf %g, %aw : f32
+      kernel.yield %p, %q
+    }
+    %t = arith.addf %0, %1 : f32
+    kernel.store %t, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
