@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerType, f32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import yielded
-from ...dialects.scalar import CastOp, HighDigitsOp, LowDigitsOp, NarrowOp, WidenOp, number_of
 from ..analysis.loops import loops_in
 from ..counters import counter
+from .factor_groups import is_small
 from .kernel_pass import KernelFacts, KernelPass
 from .scheduled import all_for_gpu
 from .simplify_block import remove_dead
-
-_BYTE = 8
 
 
 class KernelShareScales(KernelPass, kernels=all_for_gpu):
@@ -78,7 +76,7 @@ def _scaled(value: SSAValue) -> dict[SSAValue, tuple[SSAValue, SSAValue]]:
     found: dict[SSAValue, tuple[SSAValue, SSAValue]] = {}
     for p, inner in _factors(value):
         for a, scale in _factors(inner):
-            if is_whole(a):
+            if is_small(a):
                 found[scale] = p, a
     return found
 
@@ -89,15 +87,3 @@ def _factors(value: SSAValue) -> list[tuple[SSAValue, SSAValue]]:
     if not isinstance(op, arith.MulfOp) or not value.has_one_use():
         return []
     return [(op.lhs, op.rhs), (op.rhs, op.lhs)]
-
-
-def is_whole(value: SSAValue) -> bool:
-    """Whether a float is a number of 8 bits or fewer, less a constant perhaps."""
-    op = value.owner
-    if isinstance(op, LowDigitsOp | HighDigitsOp):
-        return True
-    if isinstance(op, CastOp):
-        return isinstance(op.source_element, IntegerType) and op.source_element.width.data <= _BYTE
-    if isinstance(op, arith.SubfOp):
-        return number_of(op.rhs) is not None and is_whole(op.lhs)
-    return isinstance(op, Operation) and isinstance(op, WidenOp | NarrowOp) and is_whole(op.operands[0])
