@@ -101,7 +101,7 @@ DEFAULT: tuple[Phase, ...] = (
         "kernel-privatize,kernel-rematerialize,kernel-spill,kernel-online-softmax,kernel-sink-stores,"
         "kernel-hoist-loads,kernel-load-ahead,kernel-choose-steps,kernel-unroll,kernel-block-rows,kernel-turn-scans,"
         "kernel-assign-registers,kernel-hint-cache,kernel-pair-accesses,"
-        "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,kernel-unpack-digits,"
+        "kernel-group-elements,kernel-insert-barriers,kernel-choose-warps,kernel-share-scales,kernel-unpack-digits,"
         "kernel-mark-arithmetic,kernel-narrow-choices,"
         "kernel-split-lanes,kernel-hoist-rows,kernel-hoist-invariants,kernel-unmask-lanes,"
         "kernel-peel-lanes,kernel-peel-rows,kernel-unroll-quotients,kernel-tensorize,"

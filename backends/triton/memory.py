@@ -17,6 +17,7 @@ from ..printing.monoids import STORE_MONOIDS
 from .boxes import load_box
 from .context import Context
 from .dtypes import dtype_name, is_float, typed_constant
+from .groups import load_groups
 from .index import Code
 from .monoids import identity, monoid_named, reduce_text
 from .values import Dims, Value, union
@@ -49,6 +50,10 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     if op.cache is not None:
         arguments.append(f'eviction_policy="{op.cache.data}"')
     text = f"tl.load({', '.join(arguments)})"
+    if condition is None and (row := _place_of_rows(context, op, place)) is not None:
+        rows = ", ".join([_pointer(context, op.buffer, row, row.dims), *arguments[1:]])
+        text = context.along(f"tl.load({rows})", row.dims[0])
+    text = load_groups(context, op, place, context.buffers[op.buffer], _policy(op)) or text
     is_wide = op.in_lanes is not None and context.nvidia
     if is_wide:
         lane = f"{context.buffers[op.buffer]}, {place.text}"
@@ -57,6 +62,31 @@ def load(context: Context, op: kernel.LoadOp) -> None:
     if op.box is not None and context.takes_boxes:
         text = load_box(context, op, text)
     _bind(context, op, text, dtype, dims, is_wide)
+
+
+def _place_of_rows(context: Context, op: kernel.LoadOp, place: Code) -> Code | None:
+    """The place of a number of each row, in a block of one dimension; None for other loads.
+
+    As a column of a tile, each thread would load it once for each element that it has of a row: 64 times in a program
+    of four rows of 8 bits.
+    """
+    if op.in_lanes is not None or op.box is not None or op.dynamic:
+        return None
+    if len(place.dims) != 1 or place.dims != context.scope_dims or place.dims[0] == context.frame[-1]:
+        return None
+    lanes, expr = context.lanes[0], op.map.data[0]
+    varying = {name for name in expr.free_symbols if context.symbols[name].dims}
+    if len(context.lanes) != 1 or lanes.axis not in context.symbols or varying != {lanes.axis}:
+        return None
+    column = context.symbols[lanes.axis]
+    width = "" if context.width is None or lanes.start else f".to({context.width})"
+    steps = f"tl.arange(0, {lanes.block}){width}"
+    text = f"{lanes.start} + {steps}" if lanes.start else steps
+    context.symbols[lanes.axis] = context.define(text, column.dtype, column.dims, f"{lanes.axis}_rows")
+    try:
+        return _index(context, expr, ())
+    finally:
+        context.symbols[lanes.axis] = column
 
 
 def _bind(context: Context, op: kernel.LoadOp, text: str, dtype: str, dims: Dims, is_wide: bool = False) -> None:

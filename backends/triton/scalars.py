@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from ... import extensions
 from ...dialects import kernel, scalar
 from ...errors import UnsupportedError
+from ...passes.analysis.nests import element_bytes
 from ...passes.kernel.approximate import may_approximate
 from ..printing.operators import CMPI
 from .context import Context
@@ -80,7 +81,39 @@ def _infix(context: Context, op: Operation) -> None:
     dtype = _result_dtype(op)
     if not is_float(dtype):
         operands = [as_dtype(context, v, dtype) for v in operands]
+    elif isinstance(op, arith.MulfOp):
+        operands = _beside_bytes(context, op, operands)
     _bind(context, op, spell(context, f"{{0}} {INFIX[type(op)]} {{1}}", operands), dtype, operands)
+
+
+def _beside_bytes(context: Context, op: Operation, operands: list[Value]) -> list[Value]:
+    """A vector that is multiplied with rows made of bytes, as a block of one dimension; the other operands as they are.
+
+    A thread loads 16 bytes of a row, and 4 or 8 floats of a vector, and Triton brings one to where the other is. It
+    would move the rows, of which there are several, unless it sees that the vector is one.
+    """
+    loop = op.parent_op()
+    if len(context.frame) != 2 or not isinstance(loop, kernel.ReduceOp) or loop.mapping.data != "vector":
+        return operands
+    found = list(operands)
+    for k, rows in ((0, 1), (1, 0)):
+        vector = operands[k]
+        meets = vector.dims == context.frame[-1:] and len(operands[rows].dims) == 2
+        if meets and _is_of_bytes(op.operands[rows]):
+            block = f"tl.reshape({vector}, [{context.block_of(vector.dims[0])}])"
+            text = context.along(block, vector.dims[0])
+            found[k] = context.define(text, vector.dtype, vector.dims, f"{vector}_vector")
+    return found
+
+
+def _is_of_bytes(value: SSAValue, depth: int = 8) -> bool:
+    """Whether a value is computed from an element of 8 bits."""
+    maker = value.owner
+    if isinstance(maker, kernel.LoadOp):
+        return element_bytes(maker.buffer.type) == 1
+    if not isinstance(maker, Operation) or maker.regions or not depth:
+        return False
+    return any(_is_of_bytes(each, depth - 1) for each in maker.operands)
 
 
 def _with_sign(table: dict[type[Operation], str], convert: Callable[[str], str]):
@@ -97,6 +130,8 @@ def _with_sign(table: dict[type[Operation], str], convert: Callable[[str], str])
 
 def _float(context: Context, op: Operation) -> None:
     operands = _operands(context, op)
+    if isinstance(op, math.FmaOp):
+        operands = _beside_bytes(context, op, operands)
     spelling: Spelling = FLOAT[type(op)] if type(op) in FLOAT else extensions.table("inductile.triton")[type(op)]
     if context.nvidia and operands[0].dtype == "float32":
         spelling = _for_nvidia(op, spelling)

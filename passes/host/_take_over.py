@@ -18,8 +18,12 @@ from ..counters import counter
 from ..remarks import remark
 
 
-def take_over(function: host.FuncOp, reusable: Callable[[SSAValue], bool]) -> None:
-    """Let allocations of a function take over dead memory of equal size, the one that died last."""
+def take_over(function: host.FuncOp, reusable: Callable[[SSAValue], bool], small: int = 0) -> None:
+    """Let allocations of a function take over dead memory of equal size, the one that died last.
+
+    small: bytes up to which memory that the launch in front used last is left alone. The launch behind would have to
+    wait for it, and could not become a part of it; a pool saves these bytes as well.
+    """
     block = function.body.block
     lifetimes = Lifetimes(block)
     last = {value: lifetimes.last[value] for value in lifetimes.values if reusable(value)}
@@ -29,10 +33,15 @@ def take_over(function: host.FuncOp, reusable: Callable[[SSAValue], bool]) -> No
             ending.setdefault(position, []).append(value)
     live = LiveBytes(lifetimes, Sizes.of_function(function))
     dead: dict[tuple[Expr, str], list[tuple[SSAValue, int]]] = {}
+    launched = lifetimes.end
     for op in ops_of(block):
         position = lifetimes.position[op]
+        if isinstance(op, host.LaunchOp):
+            launched = position
         if isinstance(op, host.EmptyOp) and op.out in last:
-            old = _pick(dead, op.out, position, lifetimes.escapes(op.out), live)
+            is_small = (bytes_of(type_of(op.out)).as_int() or small + 1) <= small
+            used = launched if is_small else lifetimes.end
+            old = _pick(dead, op.out, position, lifetimes.escapes(op.out), live, used)
             if old is not None and counter("host-reuse"):
                 remark("passed", "host-reuse", op, "takes over dead memory", bytes=str(bytes_of(type_of(op.out))))
                 ends = last[op.out]
@@ -49,13 +58,14 @@ def _pick(
     wanted: int,
     escapes: bool,
     live: LiveBytes,
+    used: int,
 ) -> SSAValue | None:
-    """The dead memory that a new value takes over; what is returned must not be a view."""
+    """The dead memory that a new value takes over, if it died not at `used`; what is returned must not be a view."""
     kind = type_of(new)
     candidates = dead.get((bytes_of(kind), kind.device), [])
     for number in range(len(candidates) - 1, -1, -1):
         old, died = candidates[number]
-        if old.type == kind or not escapes:
+        if died != used and (old.type == kind or not escapes):
             if not live.hold(old, died, wanted):
                 return None  # what died earlier would be held even longer
             del candidates[number]

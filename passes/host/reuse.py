@@ -11,8 +11,10 @@ from xdsl.passes import ModulePass
 
 from ...dialects import host, kernel
 from ...dialects.aten.types import TensorType, type_of
+from ...dialects.machine import targets_of
 from ...dialects.raw import maker_of, ops_of
 from ...dialects.sym import ZERO, SymAttr
+from ...machines import GpuTarget
 from ..analysis.aliasing import may_overwrite, merge_arguments
 from ..analysis.lifetimes import Lifetimes, is_used_by_call
 from ..analysis.tensor_bytes import bytes_of, is_dense
@@ -36,7 +38,8 @@ class HostReuse(ModulePass):
     Guarantee: a kernel that reads an input for the last time, each element no later than it writes the one of its
     result at that place, writes over the input: both are one buffer argument, in all launches of the kernel. An
     allocation otherwise takes over a dead one of equal size in bytes, the one that died last, where holding that one
-    in between does not raise the peak of live bytes. Only memory that the function allocated is reused, never
+    in between does not raise the peak of live bytes, but on a GPU not a small one that the launch in front uses: that
+    launch and the one behind may become one. Only memory that the function allocated is reused, never
     arguments, and nothing that is returned or that a view still needs.
 
         %a = host.empty : T
@@ -58,9 +61,10 @@ class HostReuse(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Reuse memory in every host function."""
         _InPlace(op).run()
+        target = targets_of(op).main
         for function in ops_of(op.body.block):
             if isinstance(function, host.FuncOp):
-                take_over(function, reusable)
+                take_over(function, reusable, target.launch_bytes if isinstance(target, GpuTarget) else 0)
 
 
 def reusable(value: SSAValue) -> bool:

@@ -7,9 +7,9 @@ from xdsl.ir import SSAValue
 
 from ...dialects import kernel
 from ...dialects.loop import MONOIDS
-from ...dialects.sym import ZERO, Ranges
+from ...dialects.sym import ZERO, Ranges, symbol
 from ..analysis.loops import Loop
-from ..analysis.nests import is_unit
+from ..analysis.nests import Access, is_unit
 from .gpu_nest import GpuNest
 from .tiles import covers, extent_of
 
@@ -20,6 +20,10 @@ VECTOR_SHARE = 8
 #: divisions of the elements of a row by numbers of the row from which on a thread takes twice as many elements: it
 #: prepares each such number
 DIVISIONS = 4
+#: neighbours of a row that share a number, as a scale, at least
+GROUP = 16
+#: numbers of 4 bits in a byte, each for an element of the vector
+_HALVES = 2
 
 
 def bytes_of_rows(nest: GpuNest) -> int:
@@ -47,10 +51,19 @@ def rows_of_products(nest: GpuNest, op: Loop) -> int:
 
 
 def _rows_multiplied(nest: GpuNest, op: Loop) -> list[int]:
-    """Bytes of an element of each row of its own that a program multiplies with a vector."""
+    """Bytes of an element of each row of its own that a program multiplies with a vector; scales of groups are none."""
+    own, along = [loop.axis.data for loop in nest.chain], op.axis.data
+    loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
+    rows = (a for a in loads if is_unit(a.stride(along)) and any(a.stride(axis) is not ZERO for axis in own))
+    return list({a.op.map: a.bytes for a in rows}.values())
+
+
+def bytes_of_vector(nest: GpuNest, op: Loop) -> int:
+    """Bytes that each program reads of what all of them multiply with rows of their own."""
     own = [loop.axis.data for loop in nest.chain]
     loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
-    return list({a.op.map: a.bytes for a in loads if any(a.stride(axis) is not ZERO for axis in own)}.values())
+    shared = (a for a in loads if a.stride(op.axis.data) is not ZERO and all(a.stride(axis) is ZERO for axis in own))
+    return nest.sizes.trips(op) * sum({a.op.map: a.bytes for a in shared}.values())
 
 
 def accumulators(nest: GpuNest) -> int:
@@ -82,7 +95,8 @@ def multiplies_vector(nest: GpuNest) -> bool:
     """Whether programs sum up products of rows of their own and one vector that all of them read.
 
     Sums in front of these, as of the squares of the vector, read what all programs read alone. The vector may be made
-    of several, such as the weight of a norm, then.
+    of several, such as the weight of a norm, then. Rows of 4 bits have two elements of the vector for each of theirs,
+    and numbers of groups of them beside them.
     """
     inner, own = nest.innermost(), [loop.axis.data for loop in nest.chain]
     for op in inner:
@@ -93,13 +107,45 @@ def multiplies_vector(nest: GpuNest) -> bool:
     loads = [a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] in inner]
     rows = [a for a in loads if any(a.stride(axis) is not ZERO for axis in own)]
     shared = [a for a in loads if a not in rows]
-    along = all(is_unit(a.stride(a.loops[-1].axis.data)) for a in loads)
-    if not rows or not along or any(a.loops[-1] is not inner[-1] for a in rows):
+    matrix = [a for a in rows if is_unit(a.stride(a.loops[-1].axis.data))]
+    groups = all(a in matrix or _is_of_groups(a) for a in rows)
+    if not matrix or not groups or any(a.loops[-1] is not inner[-1] for a in rows):
         return False
-    buffers = {a.op.buffer for a in shared if a.loops[-1] is inner[-1]}
+    last = [a for a in shared if a.loops[-1] is inner[-1]]
+    strides, front = {_stride_along(a) for a in last}, {_stride_along(a) for a in shared if a not in last}
+    stride = next(iter(strides), None)
+    if len(strides) != 1 or stride not in (1, _HALVES) or not front <= {1}:
+        return False
+    buffers = {a.op.buffer for a in last}
     if len(inner) == 1:
-        return len(shared) == len(buffers) == 1
-    return bool(buffers) and len({nest.sizes.trips(op) for op in inner}) == 1
+        return len(buffers) == 1 and len(shared) <= _HALVES
+    length = nest.sizes.trips(inner[-1]) * stride
+    return all(nest.sizes.trips(op) == length for op in inner[:-1])
+
+
+def has_halves(nest: GpuNest) -> bool:
+    """Whether each byte of the rows of `multiplies_vector` has numbers for two neighbours of the vector."""
+    own, op = [loop.axis.data for loop in nest.chain], nest.innermost()[-1]
+    loads = (a for a in nest.accesses if isinstance(a.op, kernel.LoadOp) and a.loops[-1] is op)
+    return any(_stride_along(a) == _HALVES and all(a.stride(axis) is ZERO for axis in own) for a in loads)
+
+
+def _stride_along(access: Access) -> int | None:
+    """Elements between neighbours along the innermost loop around an access; None where that is no constant."""
+    stride = access.stride(access.loops[-1].axis.data)
+    return None if stride is None else stride.as_int()
+
+
+def _is_of_groups(access: Access) -> bool:
+    """Whether an access is to the same element for `GROUP` neighbours along its innermost loop, or more."""
+    axis = access.loops[-1].axis.data
+    if axis in access.varying:
+        return False
+    atoms = [atom for monomial, _ in access.index.terms for atom in monomial if axis in atom.free_symbols]
+    return bool(atoms) and all(
+        atom.kind == "floordiv" and atom.args[0] is symbol(axis) and (atom.args[1].as_int() or 0) >= GROUP
+        for atom in atoms
+    )
 
 
 def fills_one_program(nest: GpuNest) -> bool:

@@ -26,9 +26,11 @@ from .gpu_rows import (
     accumulators,
     bytes_of_products,
     bytes_of_rows,
+    bytes_of_vector,
     combines_pairs,
     divides_often,
     fills_one_program,
+    has_halves,
     keeps_several,
     multiplies_vector,
     only_adds_up,
@@ -48,7 +50,9 @@ ACCUMULATOR_BYTES = 2
 LEAST_STEPS = 4
 #: programs that a processor has at least where several rows of a matrix share one, and are multiplied with a vector;
 #: and where launches overlap, so that programs wait with their rows in registers
-ROWS_OF_PROCESSOR, WAITING_ROWS_OF_PROCESSOR = 8, 4
+ROWS_OF_PROCESSOR, WAITING_ROWS_OF_PROCESSOR = 8, 3
+#: rows of such a program at least, and what makes the number of rows the next power of two, not the one below
+LEAST_WAITING_ROWS, ROUNDED = 2, 2**0.5
 #: times that a loop over columns runs at least where its steps are quartered
 LONG = 8
 
@@ -217,9 +221,9 @@ class _Tiles:
 
         Several short rows a program, as long as each processor has programs enough; rows are whole up to `step`. Of
         2048 x 32000 weights of 8 bits four rows a program take 20.0 us on an H200, one 22.1; with 2048 rows, of which
-        four a program leave each processor four programs, they take 4.0 and 3.2. Where launches overlap, rows wait in
-        registers for the vector, and fewer programs of more rows are better: two pairs of rows of 16 bits of a gate and
-        what it gates, by four warps, took 0.8 us less in a token of a 1.1B Llama than one pair, four of 8 bits 4.6.
+        four a program leave each processor four programs, they take 4.0 and 3.2. A program reads of its own at least
+        what it reads of the vector, which comes from the cache: 2048 rows of 5632 numbers of 4 bits, by hand in a token
+        of a 1.1B Llama, took 7 us less two a program than one, of 8 bits 2.
         """
         *front, op = nest.innermost()
         length, bytes_each = self.sizes.trips(op), bytes_of_products(nest, op)
@@ -227,18 +231,44 @@ class _Tiles:
         if tile > self.blocks.step or not covers(extent_of(op), self.blocks.step, self.ranges):
             tile = tile_along(length, self.blocks.least_step)
         streams = rows_of_products(nest, op) if self.overlaps else 1
-        rows = self.blocks.program_bytes * streams // (power_above(length) * bytes_each)
-        most = WAITING_ROWS_OF_PROCESSOR if self.overlaps else ROWS_OF_PROCESSOR
-        rows = max(min(rows, nest.trips(nest.chain) // (most * nest.target.processors)), 1)
         tiles: dict[kernel.ForOp, int] = {}
-        self._fill_rows(nest, tiles, power_below(rows))
+        if self.overlaps:
+            rows = self._fill_waiting_rows(nest, tiles, length * bytes_each, 1 if has_halves(nest) else streams)
+        else:
+            rows = self._rows(nest, op)
+            self._fill_rows(nest, tiles, rows)
         self._set_lanes(op, tile, prod(tiles.values()))
         for each in front:
-            self._set_lanes(each, tile, 1)
+            self._set_lanes(each, max(tile, power_above(self.sizes.trips(each))) if tile >= length else tile, 1)
         per_thread = self.blocks.bytes_per_thread * min(rows, streams) // power_above(bytes_each)
+        if self.overlaps and tile > length:  # lanes behind the end of a row load nothing
+            per_thread *= 2
         if not self.overlaps or not self.per_thread:
             self.per_thread = max(self.per_thread, per_thread)
         self._spread(nest, tiles)
+
+    def _rows(self, nest: GpuNest, op: Loop) -> int:
+        """Rows of a program that multiplies them with a vector, where launches do not overlap."""
+        length, bytes_each = self.sizes.trips(op), bytes_of_products(nest, op)
+        rows = self.blocks.program_bytes // (power_above(length) * bytes_each)
+        rows = max(rows, power_above(-(-bytes_of_vector(nest, op) // (length * bytes_each))))
+        return power_below(min(rows, nest.trips(nest.chain) // (ROWS_OF_PROCESSOR * nest.target.processors)))
+
+    def _fill_waiting_rows(self, nest: GpuNest, tiles: dict[kernel.ForOp, int], row_bytes: int, streams: int) -> int:
+        """Rows of a program that waits for the vector with them in registers: about as many bytes of each matrix.
+
+        Fewer programs of more rows are better where launches overlap: two pairs of rows of 16 bits of a gate and what
+        it gates, by four warps, took 0.8 us less in a token of a 1.1B Llama than one pair, four of 8 bits 4.6. All
+        nests of a kernel have two: 1,152 pairs and 256 rows of 8 bits behind a norm took 4.4 us so, and 5.6 where the
+        short nests had one.
+        """
+        rows = power_below(int(self.blocks.program_bytes * streams / row_bytes * ROUNDED))
+        most = power_below(nest.trips(nest.chain) // (WAITING_ROWS_OF_PROCESSOR * nest.target.processors))
+        inner = nest.chain[-1]
+        tile = min(max(min(rows, most), LEAST_WAITING_ROWS), power_below(self.sizes.trips(inner)))
+        if tile > 1 and not nest.decides_bounds(inner):
+            tiles[inner] = tile
+        return tile
 
     def _rows_per_thread(self, nest: GpuNest, step: int) -> int:
         if step:

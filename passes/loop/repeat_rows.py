@@ -33,13 +33,11 @@ from .simplify_indices import simplify_nest
 LONGEST = 8192
 #: rows that read a vector at least: of fewer, nothing hides what is computed again
 FEWEST_ROWS = 512
-#: bytes of the matrix for each product from which on memory takes longer than what is computed again. An H200
-#: normalises 2048 numbers in 1.7 us; in front of 11264 rows of 16 bits that takes 0.6 us more, of 8 bits 2.4
-BYTES = 2
-#: products that are computed so at most: a launch saves 1.6 us once, and 32000 rows of 16 bits take 3.5 us more
-MOST_PRODUCTS = 1 << 25
-#: and of fewer bytes, of which 2560 rows take 0.9 us more
-FEW_PRODUCTS = 1 << 23
+#: bytes of a matrix that one program multiplies with the vector, about: each program computes the vector again
+PROGRAM_BYTES = 8192
+#: elements that are computed again at most. An H200 normalises 2048 numbers in 1.7 us by themselves; in front of 11264
+#: rows of 16 bits, 11.5 M of them, that takes 0.6 us more, of 32000 rows, 33 M, 3.5
+MOST_AGAIN = 12 << 20
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,8 @@ class RepeatRows(LoopPass):
     guarantee:     the same values. A pointwise nest of a vector, which reads a number that a nest reduces an equally
                    long vector to, as a norm does, is computed in the sum over products with a matrix that alone reads
                    it, and the number in front of that sum: one launch less. Only where the sum reads each element of
-                   the matrix once, what both nests read is in memory anyway, and memory takes longer than what is
-                   computed again (`BYTES`, `MOST_PRODUCTS`, `FEW_PRODUCTS`).
+                   the matrix once, what both nests read is in memory anyway, and programs that read the matrix are so
+                   few that memory takes longer than what they compute again (`PROGRAM_BYTES`, `MOST_AGAIN`).
 
         %n = loop.generate (i0 in 1) { %s = loop.reduce sum (r0 in 2048) { ... %x[r0] ... } ... math.rsqrt ... } : U
         %v = loop.generate (i0 in 2048) { ... %x[i0] * %n[0] ... } : T
@@ -83,7 +81,7 @@ class RepeatRows(LoopPass):
 def _vectors(nest: GenerateOp) -> Iterator[GenerateOp]:
     """The pointwise nests whose elements sums at the top of a nest read."""
     for op in nest.body.block.ops:
-        if type(op) is ReduceOp and [each.data for each in op.combiners] == ["sum"] and len(op.axes.data) == 1:
+        if type(op) is ReduceOp and [each.data for each in op.combiners] == ["sum"]:
             for load in op.body.block.ops:
                 producer = load.operands[0].owner if type(load) is LoadOp else None
                 if isinstance(producer, GenerateOp) and not _has(producer, ReduceOp, AssertOp):
@@ -141,14 +139,17 @@ class _Repeated:
         return True
 
     def _is_along(self, load: LoadOp) -> bool:
-        """Whether a load in a sum at the top of the nest reads all of the vector along its axis, unmasked."""
+        """Whether a load in a sum at the top of the nest reads the vector along all axes of the sum, unmasked.
+
+        A sum with several loads, as of both numbers of a byte, reads an equal part of the vector with each.
+        """
         outer = load.parent_op()
         if not isinstance(outer, ReduceOp) or outer.parent_op() is not self.nest or access_of(load).mask is not None:
             return False
         symbols = frozenset[str]().union(*(each.free_symbols for each in map_of(load).data))
-        return symbols == set(outer.axes.names) and self.sizes.product(outer.axes.sizes) == self.sizes.product(
-            self.vector.axes.sizes
-        )
+        places = {map_of(each) for each in self.loads if each.parent_op() is outer}
+        points = len(places) * self.sizes.product(outer.axes.sizes)
+        return symbols == set(outer.axes.names) and points == self.sizes.product(self.vector.axes.sizes)
 
     def pays(self) -> bool:
         """Whether memory takes longer than what is computed again."""
@@ -159,8 +160,8 @@ class _Repeated:
         bytes_ = [self._bytes(source) for source in sources]
         most, _, element = max(bytes_, default=(0, 0, 1))
         is_once = bool(sources) and most // element <= points <= 2 * max(count for _, count, _ in bytes_)
-        is_few = points <= (MOST_PRODUCTS if most >= BYTES * points else FEW_PRODUCTS)
-        return rows >= FEWEST_ROWS and is_once and is_few
+        again = most // PROGRAM_BYTES * self.sizes.product(self.vector.axes.sizes)
+        return rows >= FEWEST_ROWS and is_once and again <= MOST_AGAIN
 
     def _bytes(self, source: SSAValue) -> tuple[int, int, int]:
         """Bytes of a tensor, its elements, and bytes of each."""

@@ -55,3 +55,41 @@ def test_rows(function: Callable[..., Tensor], rows: int) -> None:
     for run in (build(module), lambda given: run_module(module, given)):
         (got,) = run(list(given))
         assert got.shape == (rows, columns) and (got.double() - exact).norm() <= 8e-3 * exact.norm()
+
+
+@pytest.mark.parametrize("depth", [256, 320])
+def test_one_row(depth: int) -> None:
+    """A program multiplies several rows of the weight with the vector, which it reads once."""
+    torch.manual_seed(0)
+    columns = 1280
+    weight = torch.randint(0, 256, (columns, depth // 2), dtype=torch.uint8)
+    inputs = [torch.randn(1, depth).bfloat16(), weight, torch.rand(columns, depth // 64).bfloat16()]
+    module, given, sources = kernels_for_gpu(neighbours, inputs, {"overlap_launches": True})
+    assert any("tl.arange(0, BLOCK_I0)[:, None]" in each for each in sources)
+    exact = neighbours(*(each.double() if each.is_floating_point() else each for each in inputs))
+    for run in (build(module), lambda given: run_module(module, given)):
+        (got,) = run(list(given))
+        assert got.shape == (1, columns) and (got.double() - exact).norm() <= 8e-3 * exact.norm()
+
+
+def normed(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
+    """The vector is normalised first."""
+    wide = x if x.dtype is torch.float64 else x.float()
+    return neighbours((wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + 1e-5)).to(x.dtype), weight, scales)
+
+
+@pytest.mark.parametrize("function", [normed, halves, scaled])
+def test_one_row_of_many_kinds(function: Callable[..., Tensor]) -> None:
+    """Rows share a program; a norm is computed where its product is."""
+    torch.manual_seed(0)
+    depth, columns = 256, 1280
+    size = depth if function is scaled else depth // 2
+    weight = torch.randint(0, 256, (columns, size), dtype=torch.uint8)
+    inputs = [torch.randn(1, depth).bfloat16(), weight, torch.rand(columns, depth // 64).bfloat16()]
+    module, given, sources = kernels_for_gpu(function, inputs, {"overlap_launches": True})
+    (source,) = [each for each in sources if "tl.arange(0, BLOCK_I0)[:, None]" in each]
+    assert ("rsqrt" in source) == (function is normed)
+    exact = function(*(each.double() if each.is_floating_point() else each for each in inputs))
+    for run in (build(module), lambda given: run_module(module, given)):
+        (got,) = run(list(given))
+        assert (got.double() - exact).norm() <= 8e-3 * exact.norm()

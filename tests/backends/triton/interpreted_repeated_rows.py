@@ -42,3 +42,23 @@ def test_norm(dtype: torch.dtype, columns: int, overlap: bool) -> None:
     for run in (build(module), lambda given: run_module(module, given)):
         (got,) = run(list(given))
         assert got.dtype == dtype and (got.double() - exact).norm() <= allowed
+
+
+def of_bytes(x: Tensor, scale: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
+    """A product with a weight of 8 bits, of a vector that is normalised."""
+    return torch.nn.functional.linear(normalised(x, scale), weight.to(x.dtype)) * scales
+
+
+def test_norm_of_bytes() -> None:
+    """The weight waits in registers while the vector, which all rows of a program share, is normalised."""
+    torch.manual_seed(0)
+    columns, rows = 64, 1280
+    x, scale, scales = (torch.randn(size).bfloat16() for size in ((1, columns), (columns,), (rows,)))
+    inputs = [x, scale, torch.randint(-127, 128, (rows, columns), dtype=torch.int8), scales]
+    module, given, sources = kernels_for_gpu(of_bytes, inputs, {"overlap_launches": True})
+    assert any("tl.reshape(" in each for each in sources)
+    exact = of_bytes(*(each.double() if each.is_floating_point() else each for each in inputs))
+    allowed = 2 * (of_bytes(*inputs).double() - exact).norm()
+    for run in (build(module), lambda given: run_module(module, given)):
+        (got,) = run(list(given))
+        assert (got.double() - exact).norm() <= allowed

@@ -554,3 +554,41 @@ kernel.func @vector(%x: !kernel.buffer<bf16, 2048>, %w: !kernel.buffer<i8, 67108
 // CHECK-SAME: num_warps 4
 // CHECK: kernel.for i0 in 0 to 32768 map grid tile 4 {
 // CHECK-NEXT: kernel.reduce sum i1 in 0 to 2048 map vector tile 2048 {
+
+// -----
+
+// The same for numbers of 4 bits, of which a byte has two, with a number for each group of 128.
+
+kernel.func @digits(%x: !kernel.buffer<bf16, 2048>, %w: !kernel.buffer<ui8, 33554432>, %s: !kernel.buffer<bf16, 524288>, %y: !kernel.buffer<bf16, 32768>) {
+  kernel.for i0 in 0 to 32768 {
+    %t = kernel.reduce sum i1 in 0 to 1024 {
+      %u = kernel.load %x[2*i1]
+      %v = kernel.load %x[2*i1 + 1]
+      %b = kernel.load %w[1024*i0 + i1]
+      %f = arith.constant 15 : i8
+      %l = arith.andi %b, %f : i8
+      %four = arith.constant 4 : i8
+      %h = arith.shrui %b, %four : i8
+      %lf = scalar.cast %l : ui8 to f32
+      %hf = scalar.cast %h : ui8 to f32
+      %uf = scalar.widen %u : bf16 to f32
+      %vf = scalar.widen %v : bf16 to f32
+      %c = kernel.load %s[16*i0 + i1 floordiv 64]
+      %k = scalar.widen %c : bf16 to f32
+      %p = arith.mulf %uf, %lf : f32
+      %q = arith.mulf %vf, %hf : f32
+      %r = arith.addf %p, %q : f32
+      %z = arith.mulf %r, %k : f32
+      kernel.yield %z
+    }
+    %n = scalar.narrow %t : f32 to bf16
+    kernel.store %n, %y[i0]
+    kernel.yield
+  }
+  kernel.yield
+}
+
+// CHECK-LABEL: kernel.func @digits
+// CHECK-SAME: num_warps 4
+// CHECK: kernel.for i0 in 0 to 32768 map grid tile 8 {
+// CHECK-NEXT: kernel.reduce sum i1 in 0 to 1024 map vector tile 1024 {
