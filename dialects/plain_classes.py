@@ -3,14 +3,16 @@
 Attributes, ops and values of xDSL 0.75 derive from abstract classes. For these `isinstance` is a call of Python, and a
 class that they have not met costs a walk over all subclasses, some hundreds: a sixteenth of a compile. Nothing
 registers a virtual subclass of them, which is all that an abstract class has over others here, so that the answers
-stay the same, for everybody in the process.
+stay the same, for everybody in the process. In the same way values and ops are equal to themselves alone, which xDSL
+spells as functions of Python, and every object is anyway.
 """
 
 from __future__ import annotations
 
 from abc import ABCMeta
 
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue, Use
+from xdsl.irdl import IRDLOperation
 
 
 class PlainMeta(ABCMeta):
@@ -30,4 +32,11 @@ def make_plain(*roots: type) -> None:
         waiting += cls.__subclasses__()
 
 
+def equal_by_identity(*classes: type) -> None:
+    """Let these classes, whose objects are equal to themselves alone, say so as every class of Python does."""
+    for cls in classes:
+        cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
+
+
 make_plain(Attribute, Operation, SSAValue, Block, Region)
+equal_by_identity(Use, SSAValue, Operation, IRDLOperation, Block, Region)
