@@ -42,43 +42,43 @@ class Bound:
     depth: int = 0
 
 
-def constant(number: float) -> Bound:
+def fixed_bound(number: float) -> Bound:
     """The bound that is a number."""
     return Bound("constant", constant=number)
 
 
-def total(a: Bound, b: Bound) -> Bound:
+def bound_of_sum(a: Bound, b: Bound) -> Bound:
     """A bound of the sum of two values, and of one or the other."""
     if "constant" in (a.kind, b.kind):
         if a.kind == b.kind:
-            return constant(a.constant + b.constant)
+            return fixed_bound(a.constant + b.constant)
         known, other = (a, b) if a.kind == "constant" else (b, a)
         if known.constant == 0:
             return other
     return Bound("sum", (a, b), depth=max(a.depth, b.depth))
 
 
-def product(a: Bound, b: Bound) -> Bound:
+def bound_of_product(a: Bound, b: Bound) -> Bound:
     """A bound of the product of two values."""
     if "constant" in (a.kind, b.kind):
         if a.kind == b.kind:
-            return constant(a.constant * b.constant)
+            return fixed_bound(a.constant * b.constant)
         known, other = (a, b) if a.kind == "constant" else (b, a)
         if known.constant == 1:
             return other
     return Bound("product", (a, b), depth=max(a.depth, b.depth))
 
 
-def convolved(image: Bound, call: CallOp) -> Bound:
+def bound_of_convolution(image: Bound, call: CallOp) -> Bound:
     """A bound of what a convolution makes of an image, in front of what it does to that."""
     return Bound("convolution", (image,), call=call, depth=image.depth + 1)
 
 
-def either(a: Bound | None, b: Bound | None) -> Bound | None:
+def bound_of_either(a: Bound | None, b: Bound | None) -> Bound | None:
     """A bound of a value that is one of two."""
     if a is None or b is None or a is b:
         return a if a is b else None
-    return total(a, b)
+    return bound_of_sum(a, b)
 
 
 @dataclass(frozen=True)
@@ -191,29 +191,29 @@ _MORE, _LESS = (2, 3), (4, 5)
 
 
 def _fixed(number: float) -> Range:
-    return Range(number, number, constant(abs(number)) if numbers.isfinite(number) else None)
+    return Range(number, number, fixed_bound(abs(number)) if numbers.isfinite(number) else None)
 
 
 def _sized(low: float, high: float, size: Bound | None) -> Range:
     """A range whose ends, where both are numbers, are a bound too."""
     if numbers.isfinite(low) and numbers.isfinite(high):
-        size = constant(max(abs(low), abs(high)))
+        size = fixed_bound(max(abs(low), abs(high)))
     return Range(low, high, size)
 
 
 def _one_of(a: Range, b: Range) -> Range:
-    return _sized(min(a.low, b.low), max(a.high, b.high), either(a.size, b.size))
+    return _sized(min(a.low, b.low), max(a.high, b.high), bound_of_either(a.size, b.size))
 
 
 def _scaled(a: Range, factor: float) -> Range:
-    size = None if a.size is None else product(a.size, constant(factor))
+    size = None if a.size is None else bound_of_product(a.size, fixed_bound(factor))
     return _sized(a.low * factor, a.high * factor, size)
 
 
 def _add(a: Range, b: Range) -> Range | None:
     if a.size is None and b.size is None and not (min(a.low, b.low) > -INFINITE or max(a.high, b.high) < INFINITE):
         return None  # infinities of both signs are NaN together
-    size = None if a.size is None or b.size is None else total(a.size, b.size)
+    size = None if a.size is None or b.size is None else bound_of_sum(a.size, b.size)
     low, high = a.low + b.low, a.high + b.high
     return (
         None if numbers.isnan(low + high) and not (low == -INFINITE and high == INFINITE) else _sized(low, high, size)
@@ -232,7 +232,7 @@ def _multiply(a: Range, b: Range) -> Range | None:
     if a.size is None or b.size is None:
         return None  # zero times infinity
     low = 0.0 if min(a.low, b.low) >= 0 else -INFINITE
-    return _sized(low, INFINITE, product(a.size, b.size))
+    return _sized(low, INFINITE, bound_of_product(a.size, b.size))
 
 
 def _divide(a: Range, b: Range) -> Range | None:
@@ -240,7 +240,7 @@ def _divide(a: Range, b: Range) -> Range | None:
         return None
     low = 0.0 if a.low >= 0 else -INFINITE
     high = a.high / b.low if a.high >= 0 else 0.0
-    return _sized(low, high, product(a.size, constant(1 / b.low)))
+    return _sized(low, high, bound_of_product(a.size, fixed_bound(1 / b.low)))
 
 
 def _exponential(a: Range) -> Range:
@@ -257,11 +257,11 @@ def _magnitude(a: Range) -> Range:
 
 
 def _larger(a: Range, b: Range) -> Range:
-    return _sized(max(a.low, b.low), max(a.high, b.high), either(a.size, b.size))
+    return _sized(max(a.low, b.low), max(a.high, b.high), bound_of_either(a.size, b.size))
 
 
 def _smaller(a: Range, b: Range) -> Range:
-    return _sized(min(a.low, b.low), min(a.high, b.high), either(a.size, b.size))
+    return _sized(min(a.low, b.low), min(a.high, b.high), bound_of_either(a.size, b.size))
 
 
 def _same(a: Range) -> Range:

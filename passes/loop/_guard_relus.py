@@ -22,7 +22,7 @@ from ...dialects.scalar import WidenOp
 from ...dialects.sym import ONE, ZERO, AxesAttr, MapAttr, symbol
 from ...records import dataclass, field
 from ..analysis.kept import is_kept_value
-from ..analysis.magnitudes import INFINITE, Bound, bound_of, convolved, total
+from ..analysis.magnitudes import INFINITE, Bound, bound_of, bound_of_convolution, bound_of_sum
 from ..analysis.packing import own_call
 from ..analysis.sizes import Sizes
 from ..counters import counter
@@ -135,7 +135,7 @@ class _Plan:
             self._measure(image, call, nests[-1][0].results[0])
         if image not in self.bounds:
             return None
-        bound = convolved(self.bounds[image], call)
+        bound = bound_of_convolution(self.bounds[image], call)
         own = self._and(bound, other)
         if nests and all(each in self.bounds for each in others):
             self.found.append(_Rectified(call, nests, len(self.measured) - 1))
@@ -151,7 +151,7 @@ class _Plan:
         if other is None:
             return bound
         found = self.bounds.get(other)
-        return None if found is None else total(bound, found)
+        return None if found is None else bound_of_sum(bound, found)
 
     def _measure(self, image: SSAValue, call: CallOp, result: SSAValue) -> None:
         """Look how large an image is, where that is needed, or soon will be and costs little beside its relu."""
