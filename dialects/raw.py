@@ -36,6 +36,15 @@ def maker_of(value: SSAValue) -> Operation | None:
     return value.op if type(value) is OpResult else None
 
 
+#: the name that a value should have in text, without a number behind it
+hint_of: Callable[[SSAValue], str | None] = attrgetter("_name")
+
+
+def set_hint(value: SSAValue, hint: str | None) -> None:
+    """Give a value the name that another one has, or had. The setter of xDSL looks at each character once more."""
+    value._name = hint  # pyright: ignore[reportPrivateUsage]
+
+
 def erase_unused(op: Operation) -> None:
     """Erase an op whose results nothing uses. `Block.erase_op` makes a placeholder for each of them first."""
     if any(_first_use(result) is not None for result in op.results):

@@ -16,6 +16,7 @@ from ...dialects.aten.call import CallOp
 from ...dialects.aten.ops import CHECKED, AtenOp
 from ...dialects.aten.types import TensorType
 from ...dialects.machine import TargetsAttr, targets_of
+from ...dialects.raw import hint_of, set_hint
 from ...dialects.sym import Ranges
 from ...errors import UnsupportedError, UserError
 from ...passes.analysis.functions import symbol_ranges
@@ -240,7 +241,7 @@ def _replace(op: Operation, replacements: Sequence[SSAValue], values: dict[SSAVa
     for old, new in zip(results, replacements, strict=True):
         values[old] = new
         if new.name_hint is None:
-            new.name_hint = old.name_hint
+            set_hint(new, hint_of(old))
 
 
 def _keep(block: Block, op: Operation, values: dict[SSAValue, SSAValue]) -> None:

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.aten.ops import AtenOp
 from ...dialects.fast_create import create
-from ...dialects.raw import operands_of, ops_of
+from ...dialects.raw import operands_of, ops_of, set_hint
 from ...passes.common.numbering import AttributeTokens
 from ...records import dataclass
 
@@ -116,7 +116,7 @@ def _make(steps: tuple[_Step, ...], block: Block, values: list[SSAValue], locati
             op.attributes.update(attributes)
         if hints is not None:
             for result, hint in zip(op.results, hints, strict=True):
-                result.name_hint = hint
+                set_hint(result, hint)
         values += op.results
         block.add_op(op)
 

@@ -16,6 +16,7 @@ from xdsl.traits import SymbolTable
 from ...dialects import host, kernel, loop
 from ...dialects.access import is_dynamic_name
 from ...dialects.aten.types import TensorType
+from ...dialects.raw import hint_of, set_hint
 from ...dialects.sym import ONE, ZERO, MapAttr, Ranges, SymAttr, SymbolAttr, symbol
 from ...dialects.sym.ranges import NOTHING
 from ...errors import UnsupportedError, UserError
@@ -192,7 +193,7 @@ class FunctionLowering:
         )
         body.insert_op_before(call, op)
         for old, new in zip(op.results, call.results, strict=True):
-            new.name_hint = old.name_hint
+            set_hint(new, hint_of(old))
             old.replace_all_uses_with(new)
         body.erase_op(op)
 

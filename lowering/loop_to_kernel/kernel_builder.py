@@ -14,7 +14,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from ...dialects import kernel, loop
 from ...dialects.aten.types import TensorType
 from ...dialects.loop import yielded
-from ...dialects.raw import ops_of
+from ...dialects.raw import hint_of, ops_of, set_hint
 from ...dialects.sym import ONE, ZERO, Expr, MapAttr, Ranges, SymAttr, as_expr, symbol
 from ...errors import UnsupportedError
 from ...records import dataclass
@@ -166,7 +166,7 @@ class KernelBuilder:
         self.mentioned.update(buffer.extent.free_symbols)
         argument = self.block.insert_arg(buffer, len(self.block.args))
         if value is not None:
-            argument.name_hint = value.name_hint
+            set_hint(argument, hint_of(value))
         return argument
 
     def _add_storage(
@@ -230,7 +230,7 @@ class KernelBuilder:
         )
         sizes = tuple(axes[k][1] for k in dims)
         local = kernel.LocalOp.of(_tensor(result.type).element, SymAttr.of(prod(sizes, start=ONE)))
-        local.buffer.name_hint = result.name_hint
+        set_hint(local.buffer, hint_of(result))
         self.inside.add_op(local)
         self.locals[result] = local.buffer, dims, row_strides(sizes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.fast_create import create
-from ...dialects.raw import operands_of, type_of
+from ...dialects.raw import hint_of, operands_of, set_hint, type_of
 
 
 def copy_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
@@ -19,6 +19,6 @@ def copy_op(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
     copy = create(type(op), operands, tuple(map(type_of, op.results)), op.properties, location=op.location)
     copy.attributes.update(op.attributes)
     for old, new in zip(op.results, copy.results, strict=True):
-        new.name_hint = old.name_hint
+        set_hint(new, hint_of(old))
         values[old] = new
     return copy

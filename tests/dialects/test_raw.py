@@ -9,11 +9,13 @@ from xdsl.ir import Block, Region
 
 from inductile.dialects.raw import (
     erase_unused,
+    hint_of,
     maker_of,
     op_behind,
     operands_of,
     ops_in,
     ops_of,
+    set_hint,
     successors_of,
     type_of,
     users_of,
@@ -71,3 +73,10 @@ def test_erased_as_by_the_block() -> None:
     assert (ops_of(block), add.parent, users_of(one.result)) == ([one], None, [])
     erase_unused(one)
     assert (ops_of(block), block.last_op) == ([], None)
+
+
+def test_hints_are_those_that_the_setter_keeps() -> None:
+    value, other = (arith.ConstantOp.from_int_and_width(1, 32).result for _ in range(2))
+    value.name_hint = "total_3"
+    set_hint(other, hint_of(value))
+    assert hint_of(value) == value.name_hint == other.name_hint == "total"
