@@ -77,6 +77,9 @@ class ChooseProducts(ModulePass):
     """Who multiplies float32 matrices on a CPU where nothing else was measured to be faster by 3 % at least."""
     loop_products: bool = False
     """Every product becomes a nest, so that records are not asked."""
+    row_products: bool = True
+    """Whether nests of few rows may be candidates on a CPU that has an entry for their elements in `row_sums`: where
+    units multiply these (AMX), a nest that is timed alone is faster than it is in a model, whose weights are cold."""
     allow_tf32: bool = False
     deterministic: bool = False
     fallback_by_default: bool = False
@@ -180,7 +183,8 @@ class ChooseProducts(ModulePass):
             remark("missed", self.name, group.products[-1], "not measured: it reads numbers, or sizes nobody has seen")
             self._by_records(group, alternative, target, sizes)
             return []
-        candidates = candidates_of(group, target, sizes, self.products)
+        has_nests = self.row_products or group.shape(sizes).element not in target.row_sums
+        candidates = candidates_of(group, target, sizes, self.products, has_nests)
         return [_Asked(group, alternative, Question(text, target.name, candidates, self.allow_tf32), sizes)]
 
     def _ask(self, asked: Sequence[_Asked]) -> None:
@@ -271,10 +275,13 @@ def _has_one_type(op: AtenOp) -> bool:
     return len(types) == 1 and isinstance(types.pop(), _FACTORS)
 
 
-def candidates_of(group: Group, target: Target, sizes: Sizes, products: str = BLAS) -> tuple[Candidate, ...]:
+def candidates_of(
+    group: Group, target: Target, sizes: Sizes, products: str = BLAS, has_nests: bool = True
+) -> tuple[Candidate, ...]:
     """The library first, that for `products` in front, and nests with tiles that are not much larger."""
     if not isinstance(target, GpuTarget):
-        return (*_libraries(group.products[0], target, products), *(Candidate(NEST, rows) for rows in _ROWS_OF_CPU))
+        nests = (Candidate(NEST, rows) for rows in _ROWS_OF_CPU) if has_nests else ()
+        return (*_libraries(group.products[0], target, products), *nests)
     shape = group.shape(sizes)
     if group.is_attention:
         tiles = [tile for tile in ATTENTION_TILES if tile[0] < 2 * shape.sizes[1]]

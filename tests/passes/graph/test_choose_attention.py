@@ -90,3 +90,23 @@ def test_training_is_one_question(number: int) -> None:
     forward, backward = map(module_text, lowered.modules)
     assert ("cudnn" in forward, "cudnn" in backward) == (number == 0, number == 0)
     assert ("softmax_sum" in forward, "map matrix" in backward) == (number == 1, number == 1)
+
+
+_ROW = """
+func.func @row(%x: !aten.tensor<1x1024x{0}>, %w: !aten.tensor<1024x1024x{0}>) -> !aten.tensor<1x1024x{0}> {{
+  %0 = aten.mm(%x, %w) : !aten.tensor<1x1024x{0}>
+  func.return %0 : !aten.tensor<1x1024x{0}>
+}}
+"""
+
+
+@pytest.mark.parametrize(("element", "row_products", "has_nests"), [("bf16", False, False), ("bf16", True, True),
+                                                                    ("f32", False, True)])  # fmt: skip
+def test_units_of_a_cpu_leave_no_nest_as_a_candidate(element: str, row_products: bool, has_nests: bool) -> None:
+    module = Parser(new_context(), _ROW.format(element)).parse_module()
+    set_targets(module, ["cpp"])
+    timer = _Saying()
+    with timed_by(timer):
+        ChooseProducts(choices="measured", row_products=row_products).apply(new_context(), module)
+    (question,) = timer.questions
+    assert any(each.implementation == "nest" for each in question.candidates) is has_nests
