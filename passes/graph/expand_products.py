@@ -42,6 +42,8 @@ _OF_UNITS = (BFloat16Type, Float16Type, Float32Type)
 _FLOATS = (*_OF_UNITS, Float64Type)
 #: bits of the results of those of 8-bit floats
 _OF_SCALED = 16
+#: processors for each of few programs at least
+_FEW = 8
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class ExpandProducts(ProductPass):
         if not isinstance(target, GpuTarget) and not self.vectors and _is_computed(op, ranges):
             return
         if is_float and limits is not None and (self.row_products or self.loop_products):
-            self._mark_for_rows(op, limits, ranges)
+            self._mark_for_rows(op, limits, ranges, target.processors if isinstance(target, GpuTarget) else 0)
 
     def _mark_for_units(self, op: AtenOp, ranges: Ranges) -> bool:
         """Mark a product of matrices; False for one of few vectors, attention, and types without matrix units."""
@@ -167,11 +169,11 @@ class ExpandProducts(ProductPass):
             return None
         return filling(known.tiles, columns.as_int() or 0, target.processors)
 
-    def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges) -> None:
+    def _mark_for_rows(self, op: AtenOp, limits: RowSums, ranges: Ranges, processors: int) -> None:
         is_attention = op.target in _ATTENTION
         if is_attention and limits.shared and _objection_to_units(op, limits, ranges) is None:
             if self.mark(op, NEST, "a nest: queries of heads that share keys are rows for matrix units"):
-                mark(op, Candidate(NEST, limits.tile))
+                mark(op, Candidate(NEST, _tile_of_queries(op, limits.tile, processors)))
             return
         objection = (_objection_to_attention if is_attention else _objection)(op, limits, ranges)
         if objection is not None:
@@ -228,6 +230,19 @@ def _objection_to_units(op: AtenOp, limits: RowSums, ranges: Ranges) -> str | No
     if not 2 <= heads // of_keys * queries <= limits.shared:
         return f"heads that share keys have not 2 to {limits.shared} queries"
     return _objection_to_kind(op)
+
+
+def _tile_of_queries(op: AtenOp, tile: tuple[int, int, int, int], processors: int) -> tuple[int, int, int, int]:
+    """The tile of queries of heads that share keys: twice the warps where few programs have processors for themselves.
+
+    Four programs of one query and 256 keys, in a token of a 1.1B Llama, take 4.7 us by eight warps on an H200, by four
+    5.4.
+    """
+    rows, step, warps, stages = tile
+    batch, heads, keys = (size.as_int() for size in _attended(op)[1].shape[:3])
+    if batch is None or heads is None or keys is None or batch * heads * -(-keys // step) * _FEW > processors:
+        return tile
+    return rows, step, 2 * warps, stages
 
 
 def _attended(op: AtenOp) -> tuple[TensorType, TensorType, TensorType]:

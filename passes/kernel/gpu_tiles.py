@@ -243,6 +243,8 @@ class _Tiles:
         per_thread = self.blocks.bytes_per_thread * min(rows, streams) // power_above(bytes_each)
         if self.overlaps and tile > length:  # lanes behind the end of a row load nothing
             per_thread *= 2
+        if self.overlaps and streams == 1 and front and has_halves(nest):  # warps are counted by what front sums over
+            per_thread *= 2
         if not self.overlaps or not self.per_thread:
             self.per_thread = max(self.per_thread, per_thread)
         self._spread(nest, tiles)

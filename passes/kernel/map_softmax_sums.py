@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
@@ -163,11 +162,6 @@ _OF_SCORE = 1.5
 _OF_GATHERED, _OF_LANES = 3, 1
 
 
-#: a program of so few rows is one of so many of which each could have processors for itself: nothing hides what it
-#: waits for but more warps. Four programs of one query and 256 keys take 4.3 us by eight on an H200, 5.3 by four
-_ROWS, _FEW = 16, 8
-
-
 def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile:
     """A tile by the size of the heads; smaller where there are few rows, and where a thread had too few registers."""
     longest = max(sizes.trips(nest.columns), *(sizes.trips(op) for op in nest.inner), 16)
@@ -179,11 +173,7 @@ def softmax_tile(nest: SoftmaxNest, sizes: Sizes, target: GpuTarget) -> StepTile
         tile = StepTile(min(tile.rows, 64), 32, tile.warps, 2)
     width = max(16, power_above(sizes.trips(nest.columns)))
     gathered = _OF_LANES if target.loads_in_lanes else _OF_GATHERED
-    tile = tile.within(nest, nest.sums, sizes)
-    programs = prod(map(sizes.trips, nest.batch)) * -(-sizes.trips(nest.rows) // tile.rows)
-    if tile.rows <= _ROWS and programs * _FEW <= target.processors:
-        tile = replace(tile, warps=max(tile.warps, 8))
-    return _without_spills(tile, nest, width, gathered)
+    return _without_spills(tile.within(nest, nest.sums, sizes), nest, width, gathered)
 
 
 def _without_spills(tile: StepTile, nest: SoftmaxNest, width: int, gathered: int) -> StepTile:

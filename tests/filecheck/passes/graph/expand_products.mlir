@@ -52,9 +52,17 @@ func.func @shared(%q: !aten.tensor<1x32x1x64xbf16, device = "cuda:0">, %k: !aten
   func.return %0, %4, %8 : !aten.tensor<1x32x1x64xbf16, device = "cuda:0">, !aten.tensor<1x32x3x64xbf16, device = "cuda:0">, !aten.tensor<1x4x1x64xbf16, device = "cuda:0">
 }
 // CHECK-LABEL: @shared
-// CHECK: attention(%q, {{.*}}{implementation = "nest", tile = array<i64: 16, 256, 4, 1>, precision = "bf16"}
+// CHECK: attention(%q, {{.*}}{implementation = "nest", tile = array<i64: 16, 256, 8, 1>, precision = "bf16"}
 // CHECK: attention(%r
 // CHECK-NOT: "nest"
+
+// Of eight of them programs are so many that four warps are enough.
+func.func @eight(%q: !aten.tensor<8x32x1x64xbf16, device = "cuda:0">, %k: !aten.tensor<8x4x256x64xbf16, device = "cuda:0">) -> !aten.tensor<8x32x1x64xbf16, device = "cuda:0"> {
+  %0, %1, %2, %3 = aten._scaled_dot_product_efficient_attention(%q, %k, %k, none, compute_log_sumexp = false) : !aten.tensor<8x32x1x64xbf16, device = "cuda:0">, !aten.tensor<8x32x0xf32, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">, !aten.tensor<i64, device = "cuda:0">
+  func.return %0 : !aten.tensor<8x32x1x64xbf16, device = "cuda:0">
+}
+// CHECK-LABEL: @eight
+// CHECK: tile = array<i64: 16, 256, 4, 1>
 
 // With `loop-products` all products of matrices are nests, on a GPU for its matrix units. Those of float32 say how exact
 // they are. Few vectors are for sums over rows, or for the library; float64 has no units.
