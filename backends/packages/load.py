@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from .plain import decode, decode_program
 from .sizes import text_of
 from .weights import on_device, tensors_in
 from .writes import Named, check_writes, tell_of_writes
+
+_CASTING = ("cpu", "cuda")
+"""Kinds of devices that programs run on, each with an autocast of its own."""
 
 
 class Package:
@@ -66,6 +69,15 @@ class Package:
 
     def call_flat(self, given: Sequence[Any]) -> Any:
         """The same for inputs in one list, in the order of `conditions.inputs`."""
+        casting = [kind for kind in _CASTING if torch.is_autocast_enabled(kind)]
+        if not casting:
+            return self._called(given)
+        with ExitStack() as stack:  # the program has its types: its operators must not return others
+            for kind in casting:
+                stack.enter_context(torch.autocast(kind, enabled=False))
+            return self._called(given)
+
+    def _called(self, given: Sequence[Any]) -> Any:
         symbols = self.conditions.bind(given)
         written = self._checked_writes(given)
         with torch.no_grad():

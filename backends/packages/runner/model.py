@@ -144,6 +144,7 @@ def _run(part: Mapping[str, Any], weights: Mapping[str, int]) -> Iterator[str]:
     problem = json.dumps(f"the package takes {len(passed)} inputs: {shown}")
     yield f"require(given.size() == {len(passed)}, {problem});"
     yield "const c10::InferenceMode mode;"
+    yield "const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);"
     yield "at::internal::lazy_init_num_threads();"
     if devices_of(part):
         yield "const Gpu::Scope here(gpu_);"

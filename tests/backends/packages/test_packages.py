@@ -254,6 +254,17 @@ def test_classes_of_outputs_have_to_be_known(counting: Path, tmp_path: Path) -> 
         inductile.load_package(tmp_path / "other.pt2i")
 
 
+def test_a_program_keeps_its_types_under_autocast(tmp_path: Path) -> None:
+    """Its operators would return bfloat16 otherwise, which kernels take for float32: they read and write too far."""
+    module = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.GELU(), torch.nn.LayerNorm(64)).eval()
+    x = torch.randn(6, 8)
+    package = inductile.load_package(inductile.package(export(module, (x,)), tmp_path / "x.pt2i"))
+    with torch.autocast("cpu", torch.bfloat16):
+        got = package(x)
+        assert torch.is_autocast_enabled("cpu")
+    torch.testing.assert_close(got, module(x).detach())
+
+
 def test_what_is_never_loaded() -> None:
     """The folder of the runtime that a package depends on has the files that it calls."""
     assert needs.runtime() == needs.runtime.__wrapped__()
