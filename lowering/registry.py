@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from .. import extensions
 from ..errors import UserError
+from .option_values import check_values, with_floats
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -161,10 +162,15 @@ def _options_of(cls: type[ModulePass]) -> set[str]:
 def _build(spec: ArgSpec) -> ModulePass:
     cls = pass_class(spec.name)
     try:
-        return cls.from_spec(spec) if spec.parameters else cls()  # reading options costs far more than the rest
+        if not spec.parameters:  # reading options costs far more than the rest
+            return cls()
+        made = cls.from_spec(with_floats(cls, spec))
     except Exception as error:
         options = ", ".join(name.replace("_", "-") for name in sorted(_options_of(cls))) or "none"
         raise UserError(f"pass {spec.name!r}: {error}", f"its options are: {options}") from error
+    if spec.name in _own_passes():
+        check_values(made)
+    return made
 
 
 def pipeline_text(passes: Iterable[ModulePass]) -> str:

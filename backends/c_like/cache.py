@@ -15,12 +15,16 @@ import shutil
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
+from ...errors import UserError
 from ...lowering.cache_root import VARIABLE, cache_root
 
+MadeT = TypeVar("MadeT")
 #: how the names of the folders begin in which compilers work, and those of files that are not whole yet
 BUILD, _PARTIAL = "build-", ".tmp-"
 #: seconds after which such things are what a killed process left
@@ -132,6 +136,33 @@ def remove_leftovers(folder: Path) -> None:
 def is_refusal(error: OSError) -> bool:
     """Whether a disk took no more: it is full, or it may only be read."""
     return error.errno in _REFUSALS
+
+
+def in_some_folder(part: str, folder: Path, make: Callable[[Path], MadeT]) -> MadeT:
+    """What `make` makes in the folder `part` of the cache, or in a private one where the disk takes no more.
+
+    A warning tells of the private one. UserError where that takes no more either, as under a limit of file sizes.
+    """
+    try:
+        return make(folder)
+    except OSError as error:
+        if not is_refusal(error):
+            raise
+        refusal = error
+    private = private_dir(part)
+    if folder != private:
+        try:
+            made = make(private)
+        except OSError as error:
+            if not is_refusal(error):
+                raise
+            refusal = error
+        else:
+            warn_of_refusal(folder, str(refusal.strerror))
+            return made
+    problem = f"what is compiled cannot be written, in {folder.parent} or in {private.parent}: {refusal.strerror}"
+    remedy = f"make room there, set {VARIABLE} or TMPDIR to other folders, or raise the limit of file sizes (ulimit -f)"
+    raise UserError(problem, remedy) from refusal
 
 
 def warn_of_refusal(folder: Path, reason: str) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,11 +14,11 @@ from ...records import dataclass
 from .cache import (
     cache_dir,
     digest,
+    in_some_folder,
     is_refusal,
     private_dir,
     remove_leftovers,
     store_library,
-    warn_of_refusal,
     write_entry,
 )
 from .emit import KernelSource
@@ -84,25 +85,33 @@ def _build_somewhere(
     missing: dict[str, KernelSource], compiler: Compiler, folder: Path, processes: int
 ) -> dict[str, tuple[Path, int] | None]:
     """Build in the cache, or in a private folder, with a warning, where the disk of the cache takes no more."""
-    if folder not in _REFUSED:
+
+    def build(place: Path) -> dict[str, tuple[Path, int] | None]:
         try:
-            return _build(missing, compiler, folder, processes)
-        except (OSError, KernelCompileError) as error:
-            if not _is_refusal(error) or folder == private_dir(compiler.language.name):
+            return _build(missing, compiler, place, processes)
+        except KernelCompileError as error:
+            if (code := _refusal(error)) is None:
                 raise
-            if isinstance(error, KernelCompileError):
-                shutil.rmtree(Path(error.source).parent, ignore_errors=True)
-            reason = error.strerror if isinstance(error, OSError) else os.strerror(errno.ENOSPC)
-            warn_of_refusal(folder, str(reason))
+            shutil.rmtree(Path(error.source).parent, ignore_errors=True)
+            reason = OSError(code, os.strerror(code))
+        except OSError as error:
+            reason = error
+        if is_refusal(reason):
             _REFUSED.add(folder)
-    return _build(missing, compiler, private_dir(compiler.language.name), processes)
+        raise reason
+
+    part = compiler.language.name
+    return in_some_folder(part, private_dir(part) if folder in _REFUSED else folder, build)
 
 
-def _is_refusal(error: OSError | KernelCompileError) -> bool:
-    """Whether a disk took no more, as this process or the compiler found."""
-    if isinstance(error, KernelCompileError):
-        return os.strerror(errno.ENOSPC) in error.messages
-    return is_refusal(error)
+def _refusal(error: KernelCompileError) -> int | None:
+    """The number of the error of a disk that took no more, as a compiler, or its linker that a signal ended, told."""
+    told = {
+        os.strerror(errno.ENOSPC): errno.ENOSPC,
+        os.strerror(errno.EFBIG): errno.EFBIG,
+        str(signal.strsignal(signal.SIGXFSZ)): errno.EFBIG,
+    }
+    return next((code for text, code in told.items() if text in error.messages), None)
 
 
 def _build(

@@ -15,7 +15,7 @@ import torch
 
 from ...errors import UserError
 from ...records import dataclass
-from ..c_like.cache import cache_dir, is_refusal, keep_library, private_dir, warn_of_refusal, write_entry
+from ..c_like.cache import cache_dir, in_some_folder, keep_library, write_entry
 from ..c_like.loaded import address_in, find_kernel
 from ..foreign_lowerings import tell_of_foreign_lowerings
 from ..graph_report import GraphReport, keep_report
@@ -132,13 +132,7 @@ def load_kernels(data: FrozenGraph) -> dict[str, int]:
 
 def _embedded_somewhere(data: FrozenGraph, folder: Path) -> dict[str, int]:
     """The same from the cache, or from a private folder, with a warning, where the disk of the cache takes no more."""
-    try:
-        return _embedded(data, folder)
-    except OSError as error:
-        if not is_refusal(error):
-            raise
-        warn_of_refusal(folder, str(error.strerror))
-    return _embedded(data, private_dir("cpp"))
+    return in_some_folder("cpp", folder, functools.partial(_embedded, data))
 
 
 def _embedded(data: FrozenGraph, folder: Path) -> dict[str, int]:

@@ -6,11 +6,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..c_like.cache import cache_dir, digest, is_refusal, private_dir, warn_of_refusal, write_atomically
+from ..c_like.cache import cache_dir, digest, in_some_folder, write_atomically
 
 if TYPE_CHECKING:
     from .kernel import TritonKernel
@@ -34,17 +35,10 @@ def file_of(kernel: TritonKernel) -> str:
     from .source import file_text  # not loaded where files are only read
 
     text = file_text([kernel])
-    folder = cache_dir(_FOLDER)
-    try:
-        return _written(folder, text)
-    except OSError as error:
-        if not is_refusal(error):
-            raise
-        warn_of_refusal(folder, str(error.strerror))
-    return _written(private_dir(_FOLDER), text)
+    return in_some_folder(_FOLDER, cache_dir(_FOLDER), partial(_written, text))
 
 
-def _written(folder: Path, text: str) -> str:
+def _written(text: str, folder: Path) -> str:
     path = folder / f"{digest(text.encode())}.py"
     if not path.exists() or path.read_text() != text:
         write_atomically(path, text.encode())

@@ -12,7 +12,6 @@ from ...dialects.aten import AtenOp, CallOp, TensorType
 from ...dialects.raw import ops_of
 from ...dialects.raw import type_of as type_of_value
 from ...dialects.sym import ONE, Ranges, bounds
-from ...errors import UserError
 from ...machines import CpuTarget, GpuTarget, Target
 from ...machines.products import LAUNCH, FewRows, filling, fills
 from ...records import dataclass
@@ -20,7 +19,7 @@ from ..analysis.nests import element_bytes
 from ..analysis.product_times import product_nanoseconds
 from ..analysis.sizes import Sizes
 from ..common.choices import Candidate, mark
-from ..common.implementations import FLOATS, INTEGER_LIBRARIES, LIBRARY, NEST
+from ..common.implementations import FLOATS, LIBRARY, NEST
 from ..remarks import remark
 from ._binding_times import size_text
 from ._dequantised import Dequantised, dequantised
@@ -76,10 +75,7 @@ class MultiplyQuantised(ProductPass):
     """Let oneDNN multiply quantised numbers with weights that it packs."""
 
     def prepare(self, block: Block) -> None:
-        """Let one op stand for what matches a pattern. UserError for an unknown way to multiply integers."""
-        if self.integer_products not in INTEGER_LIBRARIES:
-            known = ", ".join(INTEGER_LIBRARIES)
-            raise UserError(f"unknown way {self.integer_products!r} to multiply integers", f"it is one of {known}")
+        """Let one op stand for what matches a pattern."""
         if not self.packed_products or not _has_bytes(block):
             return
         has_integers = self.integer_products == LIBRARY

@@ -13,11 +13,10 @@ from ...dialects.aten.types import TensorType
 from ...dialects.loop import LoadOp
 from ...dialects.machine import target_at
 from ...dialects.sym import ONE, Expr, Ranges, bounds
-from ...errors import UserError
 from ...records import dataclass
 from ..analysis.functions import symbol_ranges
 from ..analysis.sizes import Sizes
-from ..common.implementations import BLAS, IMPLEMENTATION, LIBRARIES, ONEDNN
+from ..common.implementations import BLAS, IMPLEMENTATION, ONEDNN
 from ..counters import counter
 from ..function_pass import LoopPass
 from ..remarks import remark
@@ -65,9 +64,7 @@ class SelectImplementation(LoopPass):
     products: str = BLAS
 
     def on_function(self, function: FuncOp, block: Block) -> None:
-        """Run on every function of the module. UserError for an unknown library."""
-        if self.products not in LIBRARIES:
-            raise UserError(f"unknown library {self.products!r} for products", f"it is one of {', '.join(LIBRARIES)}")
+        """Run on every function of the module."""
         for each in [op for op in block.ops if is_apart_on_gpu(op)]:
             self._separate_bias(cast(AtenOp, each))
         products = [product for product in block.ops if _is_product(product)]

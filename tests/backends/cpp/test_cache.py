@@ -240,6 +240,29 @@ def test_a_disk_that_takes_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch
     assert not list(folder.glob("build-*"))
 
 
+_LIMITED = """
+import resource
+import torch
+import inductile
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+try:
+    torch.compile(torch.sin, backend=inductile.backend())(torch.ones(3))
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit", [100, 6000], ids=["source", "library"])
+def test_a_limit_of_file_sizes_is_one_message(tmp_path: Path, limit: int) -> None:
+    folders = {"INDUCTILE_CACHE_DIR": str(tmp_path / "cache"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "torch")}
+    environment = {**os.environ, **folders, "PYTHONDONTWRITEBYTECODE": "1"}  # Python would leave torn ones
+    command = [sys.executable, "-c", _LIMITED.format(limit=limit)]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    told = [line for line in (ran.stdout + ran.stderr).splitlines() if "File too large" in line]
+    assert len(told) == 1, ran.stdout + ran.stderr
+    assert "what is compiled cannot be written, in" in told[0] and "ulimit -f" in told[0]
+
+
 def test_a_folder_in_the_place_of_an_entry_is_told(folder: Path) -> None:
     check(21.0)
     (entry,) = (p for p in folder.glob("*.json") if "scale" in p.read_text())

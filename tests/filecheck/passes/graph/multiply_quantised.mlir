@@ -4,7 +4,7 @@
 // RUN: inductile-opt %s --target cpp -p 'graph-multiply-quantised{fallback-by-default=true}' | filecheck %s --check-prefix=OFF
 // RUN: not inductile-opt %s --target cpp -p 'graph-multiply-quantised{integer-products=gold}' 2>&1 | filecheck %s --check-prefix=TYPO
 // OFF-NOT: implementation =
-// TYPO: error: unknown way 'gold' to multiply integers; it is one of library, floats
+// TYPO: error: option 'integer-products' of pass 'graph-multiply-quantised' is 'gold'; it takes one of: floats, library
 
 // A weight of 8 bits by a cast, and one with scales of groups: they are read as they lie.
 func.func @taken(%x: !aten.tensor<4x2048xf32>, %w: !aten.tensor<5632x2048xi8>, %s: !aten.tensor<5632x64xf32>, %b: !aten.tensor<5632xf32>) -> (!aten.tensor<4x5632xf32>, !aten.tensor<4x5632xf32>) {
