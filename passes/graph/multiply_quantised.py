@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf
+from types import MappingProxyType
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType
@@ -31,6 +34,7 @@ from .patterns.quantised import quantised_patterns
 from .patterns.quantised_pools import QUANTISED_MAXIMUM
 from .patterns.requantised import requantised_patterns
 
+AUTO = "auto"
 _FLOATS = frozenset({"aten.mm", "aten.addmm"})
 _INTEGERS = "aten._int_mm"
 _BYTE = 8
@@ -74,12 +78,17 @@ class MultiplyQuantised(ProductPass):
     integer_products: str = LIBRARY
     packed_products: bool = True
     """Let oneDNN multiply quantised numbers with weights that it packs."""
+    dequantised_copies: str = AUTO
+    """When a product of many rows on a GPU dequantises its weight into memory, for the library."""
 
     def prepare(self, block: Block) -> None:
         """Let one op stand for what matches a pattern. UserError for an unknown way to multiply integers."""
         if self.integer_products not in INTEGER_LIBRARIES:
             known = ", ".join(INTEGER_LIBRARIES)
             raise UserError(f"unknown way {self.integer_products!r} to multiply integers", f"it is one of {known}")
+        if self.dequantised_copies not in _COSTS:
+            known = ", ".join(_COSTS)
+            raise UserError(f"unknown rule {self.dequantised_copies!r} for dequantised copies", f"it is one of {known}")
         if not self.packed_products or not _has_bytes(block):
             return
         has_integers = self.integer_products == LIBRARY
@@ -115,33 +124,54 @@ class MultiplyQuantised(ProductPass):
         left, right = map(type_of, op.operands[-2:])
         result = type_of(op.results[0])
         known, how = target.dequantised.get(8 * element_bytes(result.element)), dequantised(op.operands[-1])
-        if known is None or how is None or left.element != result.element or right.element != result.element:
+        if how is None or left.element != result.element or right.element != result.element:
             return
-        rows, columns = result.shape[0], result.shape[1].as_int() or 0
-        what = f"{size_text(how.read)} in each call"
-        in_parts = how.is_packed or how.scales > columns
-        if right.strides[0] is not ONE:
-            objection = "the rows of its weight do not lie along the depth"
-        elif in_parts and at_most(rows, known.sums, ranges):
+        columns, what = result.shape[1].as_int() or 0, f"{size_text(how.read)} in each call"
+        if known is None:
+            found: tuple[int, ...] | str = "nobody has measured that on this GPU"
+        elif right.strides[0] is not ONE:
+            found = "the rows of its weight do not lie along the depth"
+        elif _is_in_parts(how, columns) and at_most(result.shape[0], known.sums, ranges):
             self.mark(op, NEST, f"sums over rows of a matrix that is made where it is read: {what}")
             return
         else:
-            counted = known.packed if in_parts else known.casts
-            most = next((most for most, _ in counted if at_most(rows, most, ranges)), None)
-            tiles = [tile for each, tile in counted if each == most]
-            if not tiles:
-                objection = f"it has more than {max((most for most, _ in counted), default=0)} rows"
-                if not in_parts and isinstance(tile := _of_many_rows(op, known, how, target), tuple):
-                    if self.mark(op, NEST, f"a nest on matrix units that reads its matrix from registers: {what}"):
-                        mark(op, Candidate(NEST, tile))
-                    return
-            elif in_parts and how.has_small_groups and not fills(tiles[0], columns, target.processors):
-                objection = "its groups are small, and so is the weight"
-            else:
-                if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
-                    mark(op, Candidate(NEST, filling(tiles, columns, target.processors)))
+            found = self._tile(op, known, how, target, ranges)
+        if isinstance(found, str):
+            if self.dequantised_copies != "never" or str(result.element) not in target.matrix_units:
+                made = size_text(how.made)
+                remark("missed", self.name, op, f"its weight is dequantised into memory, {made}: {found}")
                 return
-        remark("missed", self.name, op, f"its weight is dequantised into memory, {size_text(how.made)}: {objection}")
+            whole = [tile for _, tile in known.packed if len(tile) == _WHOLE] if known is not None else []
+            found = whole[-1] if whole and how.is_packed else ()
+        if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
+            mark(op, Candidate(NEST, found))
+
+    def _tile(
+        self, op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget, ranges: Ranges
+    ) -> tuple[int, ...] | str:
+        """The tile for matrix units of a product whose weight lies along the depth, or why it has none."""
+        rows, columns = type_of(op.results[0]).shape
+        in_parts = _is_in_parts(how, count := columns.as_int() or 0)
+        counted = known.packed if in_parts else known.casts
+        most = next((most for most, _ in counted if at_most(rows, most, ranges)), None)
+        tiles = [tile for each, tile in counted if each == most]
+        if not tiles:
+            return self._of_many_rows(op, known, how, target)
+        if in_parts and how.has_small_groups and not fills(tiles[0], count, target.processors):
+            return "its groups are small, and so is the weight"
+        return filling(tiles, count, target.processors)
+
+    def _of_many_rows(self, op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget) -> tuple[int, ...] | str:
+        """The tile of a product of any number of rows, whose units read the weight from registers, or why not."""
+        cost = _COSTS[self.dequantised_copies]
+        if _is_in_parts(how, type_of(op.results[0]).shape[1].as_int() or 0):
+            is_asked = cost == inf and known.many and not how.is_packed
+            most = max((most for most, _ in known.packed), default=0)
+            return _GROUPED if is_asked else f"it has more than {most} rows, and scales of groups or packed numbers"
+        if not known.many:
+            return f"it has more than {max((most for most, _ in known.casts), default=0)} rows"
+        nest, copy, tile = _times(op, known, how, target)
+        return tile if nest <= cost * copy else f"{copy / 1e3:.1f} us by estimates, {nest / 1e3:.1f} without"
 
     def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:
         rows, matrix = type_of(op.operands[0]).shape[0], type_of(op.operands[1])
@@ -170,8 +200,29 @@ class MultiplyQuantised(ProductPass):
         remark("missed", self.name, op, f"its weight is dequantised into memory, {what}: {objection}")
 
 
-def _of_many_rows(op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget) -> tuple[int, ...] | None:
-    """The tile of a product of any number of rows, if it takes no longer than the library with a matrix in memory."""
+_COSTS: Mapping[str, float] = MappingProxyType({AUTO: 1.25, "never": inf, "faster": 1.0})
+"""How many times as long a product may take without a copy in memory, by estimates.
+
+Of 2048 x 2048 numbers it takes 1.17 times as long at 512 rows, by measurement; other products of a layer are as fast.
+"""
+_WITHOUT_ENGINE = 1.1
+"""How much longer a nest takes whose number of rows is dynamic, for which no copy engine brings tiles."""
+_WHOLE = 5
+"""Numbers of a tile whose programs sum the whole depth."""
+_GROUPED = (128, 64, 64, 4, 3, 0, 0, 0, 0, 0, 1)
+"""The fastest measured tile of many rows by a weight with scales of groups; 1.3 to 1.5 times a copy's time."""
+
+
+def _is_in_parts(how: Dequantised, columns: int) -> bool:
+    """Whether numbers are packed, or have scales of groups."""
+    return how.is_packed or how.scales > columns
+
+
+def _times(op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget) -> tuple[float, float, tuple[int, ...]]:
+    """Nanoseconds of a product of many rows as a nest, by the library behind a copy in memory, and the nest's tile.
+
+    A nest that nobody measured takes no time by this, with a tile that is chosen later.
+    """
     result, function = type_of(op.results[0]), op.parent_op()
     assert isinstance(function, FuncOp)
     estimates, bits = Sizes.of_function(function), 8 * element_bytes(result.element)
@@ -180,16 +231,10 @@ def _of_many_rows(op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarge
     found = known.fastest((rows, depth, columns), target.processors, target.copied) if depth and columns else None
     library = product_nanoseconds(target, bits, target.vector_bytes, (1, rows, depth, columns))
     if found is None or library is None:
-        return None
+        return 0.0, 0.0, ()
+    slower = 1.0 if result.shape[0].as_int() is not None else _WITHOUT_ENGINE
     in_memory = library - LAUNCH / 2 + (how.read + how.made) / target.copied  # launches overlap in part
-    doubt = _DOUBT if result.shape[0].as_int() is not None else _DOUBT / _WITHOUT_ENGINE
-    return found[1] if 1e3 * found[0] <= doubt * in_memory else None
-
-
-_DOUBT = 1.05
-"""How much longer a nest may take by estimates, for the memory that it saves."""
-_WITHOUT_ENGINE = 1.1
-"""How much longer a nest takes whose number of rows is dynamic, for which no copy engine brings tiles."""
+    return 1e3 * slower * found[0], in_memory, found[1]
 
 
 def _has_bytes(block: Block) -> bool:
