@@ -310,9 +310,8 @@ def is_joint(place: str) -> bool:
 
 _OF_PASSES = (
     "emulate_precision_casts", "deterministic", "memory_pool", "patterns", "products", "integer_products",
-    "packed_weights", "pad_products", "allow_tf32", "row_products", "overlap_launches", "loop_products",
-    "fallback_by_default",
-    "cudagraphs", "graph_partition",
+    "dequantised_copies", "packed_weights", "pad_products", "allow_tf32", "row_products", "overlap_launches",
+    "loop_products", "fallback_by_default", "cudagraphs", "graph_partition",
 )  # fmt: skip
 """Options that passes have under the same name."""
 

@@ -85,6 +85,14 @@ class Config:
         "where the processor has instructions for integers (VNNI)",
         ("auto", "library", "floats"),
     )
+    dequantised_copies: str = _option(
+        "auto",
+        "on a GPU, when a product of many rows dequantises its weight into memory, for the library: 'auto' where a "
+        "kernel that dequantises in registers takes more than 1.3 times as long by estimates, as with scales of "
+        "groups, 'faster' where it takes longer at all, or 'never', not with scales of groups either, but for numbers "
+        "of 4 bits in pairs",
+        ("auto", "faster", "never"),
+    )
     packed_weights: str = _option(
         "auto",
         "with `freezing` on the CPU, keep weights as oneDNN or MKL arranges them, as they do in each call otherwise; "

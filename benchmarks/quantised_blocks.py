@@ -26,6 +26,12 @@ import torch
 
 WHO = ("inductile", "inductile, loops", "inductor", "eager")
 ROWS = (512, 1)
+_OPTIONS: dict[str, dict[str, Any] | None] = {
+    "": None,
+    "loops": {"loop_products": True},
+    "registers": {"dequantised_copies": "never"},
+    "memory": {"dequantised_copies": "faster"},
+}
 _LOCK = Path(tempfile.gettempdir()) / "quantised_blocks.lock"
 
 
@@ -77,8 +83,8 @@ def _measured(config: str, rows: int, who: str, device: str, small: bool) -> dic
     integer, how = copy.deepcopy(model), configs()[config]
     if how is not None:
         quantize_(integer, how())
-    name, _, loops = who.partition(", ")
-    options: dict[str, Any] | None = {"loop_products": True} if loops else None
+    name, _, way = who.partition(", ")
+    options = _OPTIONS[way]
     call = integer if who == "eager" else torch.compile(integer, backend=name, dynamic=False, options=options)
     begun = time.perf_counter()
     with torch.no_grad():

@@ -35,7 +35,8 @@ def make_plain(*roots: type) -> None:
 def equal_by_identity(*classes: type) -> None:
     """Let these classes, whose objects are equal to themselves alone, say so as every class of Python does."""
     for cls in classes:
-        cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
+        setattr(cls, "__eq__", object.__eq__)  # noqa: B010 - to types these are functions of one class alone
+        setattr(cls, "__hash__", object.__hash__)  # noqa: B010
 
 
 make_plain(Attribute, Operation, SSAValue, Block, Region)

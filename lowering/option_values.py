@@ -26,12 +26,13 @@ _MOST: Mapping[str, float] = {"budget": 1.0}
 def _words() -> Mapping[str, frozenset[str]]:
     """The words that an option takes."""
     from ..passes.common.choices import MEASURED, NONE, RECORDED
-    from ..passes.common.implementations import INTEGER_LIBRARIES, LIBRARIES
+    from ..passes.common.implementations import COPIES, INTEGER_LIBRARIES, LIBRARIES
 
     return {
         "choices": frozenset({NONE, RECORDED, MEASURED}),
         "products": frozenset(LIBRARIES),
         "integer_products": frozenset(INTEGER_LIBRARIES),
+        "dequantised_copies": frozenset(COPIES),
     }
 
 

@@ -59,7 +59,7 @@ class RowSums:
 class PairPace:
     """A tile of which a processor computes two at once, so that one is multiplied while the other is made.
 
-    rows, columns, depth, warps, stages, resident: of the tile
+    rows, columns, depth, warps, stages, resident: of the tile, which is turned if it names how many are resident
     alone: microseconds of a step of the depth of a tile that has a processor for itself
     both:  of a step of each of two tiles
     fill:  what tiles take beside their steps
@@ -74,6 +74,13 @@ class PairPace:
     alone: float
     both: float
     fill: float
+
+    def tile(self, parts: int) -> tuple[int, ...]:
+        """Its numbers, for so many parts of the depth."""
+        whole = (self.rows, self.columns, self.depth, self.warps, self.stages)
+        if self.resident:
+            return (*whole, parts, self.resident, 0, 0, 0, 1)
+        return whole if parts == 1 else (*whole, parts)
 
     def time(self, tiles: int, depth: int) -> float:
         """Microseconds of so many tiles of the busiest processor."""
@@ -95,8 +102,8 @@ class FewRows:
     casts:  most rows and such a tile, perhaps with parts of the depth, where a cast, and one scale a row at most, make
             the matrix of numbers; fewer rows first, and of several for as many rows the first that fills the processors
     packed: the same where it is made of packed numbers, or with scales of groups, which decide the depth
-    many:   tiles of any number of rows where a cast makes the matrix, which units read from registers, so that the
-            nest is turned; and how long they take
+    many:   tiles of any number of rows where a cast makes the matrix, and how long they take; those that are turned
+            read it from registers
     """
 
     units: int
@@ -123,8 +130,7 @@ class FewRows:
                     continue
                 time = pace.time(-(-tiles * parts // processors), depth // parts)
                 time += 8e-3 * parts * rows * columns / copied if parts > 1 else 0.0
-                tile = (pace.rows, pace.columns, pace.depth, pace.warps, pace.stages, parts, pace.resident, 0, 0, 0, 1)
-                found.append((time, tile))
+                found.append((time, pace.tile(parts)))
         return min(found, default=None)
 
 

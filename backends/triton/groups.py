@@ -22,6 +22,8 @@ def load_groups(context: Context, op: kernel.LoadOp, place: Code, pointer: str, 
 
     pointer: text of the buffer; policy: further arguments
     """
+    if not context.frame:
+        return None
     lanes, loop = {each.dim: each for each in context.lanes}.get(context.frame[-1]), op.parent_op()
     if lanes is None or lanes.start or not isinstance(loop, kernel.ReduceOp | kernel.ForOp) or op.dynamic:
         return None

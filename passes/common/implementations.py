@@ -18,6 +18,10 @@ LIBRARY, FLOATS = "library", "floats"
 INTEGER_LIBRARIES = (LIBRARY, FLOATS)
 """Who multiplies integers: ATen, or products of float32 in blocks of the depth whose sums are exact."""
 
+AUTO, FASTER, NEVER = "auto", "faster", "never"
+COPIES = (AUTO, FASTER, NEVER)
+"""When a product of many rows on a GPU dequantises its weight into memory, for the library."""
+
 EXACT_DEPTH = 1024
 """So many products of two numbers of 8 bits add up to at most 2^24, which float32 holds exactly."""
 

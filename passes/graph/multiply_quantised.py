@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf
+from types import MappingProxyType
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerType
@@ -19,7 +22,7 @@ from ..analysis.nests import element_bytes
 from ..analysis.product_times import product_nanoseconds
 from ..analysis.sizes import Sizes
 from ..common.choices import Candidate, mark
-from ..common.implementations import FLOATS, LIBRARY, NEST
+from ..common.implementations import AUTO, FASTER, FLOATS, LIBRARY, NEST, NEVER
 from ..remarks import remark
 from ._binding_times import size_text
 from ._dequantised import Dequantised, dequantised
@@ -73,6 +76,8 @@ class MultiplyQuantised(ProductPass):
     integer_products: str = LIBRARY
     packed_products: bool = True
     """Let oneDNN multiply quantised numbers with weights that it packs."""
+    dequantised_copies: str = AUTO
+    """When a product of many rows on a GPU dequantises its weight into memory, for the library."""
 
     def prepare(self, block: Block) -> None:
         """Let one op stand for what matches a pattern."""
@@ -111,33 +116,57 @@ class MultiplyQuantised(ProductPass):
         left, right = map(type_of, op.operands[-2:])
         result = type_of(op.results[0])
         known, how = target.dequantised.get(8 * element_bytes(result.element)), dequantised(op.operands[-1])
-        if known is None or how is None or left.element != result.element or right.element != result.element:
+        if how is None or left.element != result.element or right.element != result.element:
             return
-        rows, columns = result.shape[0], result.shape[1].as_int() or 0
-        what = f"{size_text(how.read)} in each call"
-        in_parts = how.is_packed or how.scales > columns
-        if right.strides[0] is not ONE:
-            objection = "the rows of its weight do not lie along the depth"
-        elif in_parts and at_most(rows, known.sums, ranges):
+        columns, what = result.shape[1].as_int() or 0, f"{size_text(how.read)} in each call"
+        if known is None:
+            found: tuple[int, ...] | str = "nobody has measured that on this GPU"
+        elif right.strides[0] is not ONE:
+            found = "the rows of its weight do not lie along the depth"
+        elif _is_in_parts(how, columns) and at_most(result.shape[0], known.sums, ranges):
             self.mark(op, NEST, f"sums over rows of a matrix that is made where it is read: {what}")
             return
         else:
-            counted = known.packed if in_parts else known.casts
-            most = next((most for most, _ in counted if at_most(rows, most, ranges)), None)
-            tiles = [tile for each, tile in counted if each == most]
-            if not tiles:
-                objection = f"it has more than {max((most for most, _ in counted), default=0)} rows"
-                if not in_parts and isinstance(tile := _of_many_rows(op, known, how, target), tuple):
-                    if self.mark(op, NEST, f"a nest on matrix units that reads its matrix from registers: {what}"):
-                        mark(op, Candidate(NEST, tile))
-                    return
-            elif in_parts and how.has_small_groups and not fills(tiles[0], columns, target.processors):
-                objection = "its groups are small, and so is the weight"
-            else:
-                if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
-                    mark(op, Candidate(NEST, filling(tiles, columns, target.processors)))
+            found = self._tile(op, known, how, target, ranges)
+        if isinstance(found, str):
+            if self.dequantised_copies != "never" or str(result.element) not in target.matrix_units:
+                made = size_text(how.made)
+                remark("missed", self.name, op, f"its weight is dequantised into memory, {made}: {found}")
                 return
-        remark("missed", self.name, op, f"its weight is dequantised into memory, {size_text(how.made)}: {objection}")
+            whole = [tile for _, tile in known.packed if len(tile) == _WHOLE] if known is not None else []
+            found = whole[-1] if whole and how.is_packed else ()
+        if self.mark(op, NEST, f"a nest on matrix units that makes its matrix where it reads: {what}"):
+            mark(op, Candidate(NEST, found))
+
+    def _tile(
+        self, op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget, ranges: Ranges
+    ) -> tuple[int, ...] | str:
+        """The tile for matrix units of a product whose weight lies along the depth, or why it has none."""
+        rows, columns = type_of(op.results[0]).shape
+        in_parts = _is_in_parts(how, count := columns.as_int() or 0)
+        counted = known.packed if in_parts else known.casts
+        most = next((most for most, _ in counted if at_most(rows, most, ranges)), None)
+        tiles = [tile for each, tile in counted if each == most]
+        if not tiles:
+            return self._of_many_rows(op, known, how, target)
+        if in_parts and how.has_small_groups and not fills(tiles[0], count, target.processors):
+            return "its groups are small, and so is the weight"
+        return filling(tiles, count, target.processors)
+
+    def _of_many_rows(self, op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget) -> tuple[int, ...] | str:
+        """The tile of a product of any number of rows, whose units read the weight from registers, or why not."""
+        cost = _COSTS[self.dequantised_copies]
+        if _is_in_parts(how, type_of(op.results[0]).shape[1].as_int() or 0):
+            is_asked = cost == inf and known.many and not how.is_packed
+            most = max((most for most, _ in known.packed), default=0)
+            return _GROUPED if is_asked else f"it has more than {most} rows, and scales of groups or packed numbers"
+        if not known.many:
+            return f"it has more than {max((most for most, _ in known.casts), default=0)} rows"
+        times = _times(op, known, how, target)
+        if times is None:
+            return "nobody has measured the library with its element type"
+        nest, copy, tile = times
+        return tile if nest <= cost * copy else f"{copy / 1e3:.1f} us by estimates, {nest / 1e3:.1f} without"
 
     def _integers(self, op: AtenOp, target: CpuTarget, ranges: Ranges) -> None:
         rows, matrix = type_of(op.operands[0]).shape[0], type_of(op.operands[1])
@@ -166,26 +195,52 @@ class MultiplyQuantised(ProductPass):
         remark("missed", self.name, op, f"its weight is dequantised into memory, {what}: {objection}")
 
 
-def _of_many_rows(op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget) -> tuple[int, ...] | None:
-    """The tile of a product of any number of rows, if it takes no longer than the library with a matrix in memory."""
+_COSTS: Mapping[str, float] = MappingProxyType({AUTO: 1.3, FASTER: 1.0, NEVER: inf})
+"""How many times as long a product may take without a copy in memory, by estimates.
+
+Of 2048 x 2048 numbers it takes 1.16 times as long at 129 and 512 rows, by measurement; other products of a layer are as
+fast, so that the layer takes 1.07 times as long at most.
+"""
+_LEAST_TIME, _STEP, _OVERLAP = 4500.0, 1.4, 6
+"""Nanoseconds that the library takes at least, and for a step of the depth; which part of a copy hides a launch."""
+_WITHOUT_ENGINE = 1.1
+"""How much longer a nest takes whose number of rows is dynamic, for which no copy engine brings tiles."""
+_WITHOUT_TILE = 1.2
+"""How much longer a nest takes than a copy whose depth no tile divides: 2056 x 2040, 129 to 512 rows 1.35 to 1.12."""
+_WHOLE = 5
+"""Numbers of a tile whose programs sum the whole depth."""
+_GROUPED = (128, 64, 64, 4, 3, 0, 0, 0, 0, 0, 1)
+"""The fastest measured tile of many rows by a weight with scales of groups; 1.3 to 1.5 times a copy's time."""
+
+
+def _is_in_parts(how: Dequantised, columns: int) -> bool:
+    """Whether numbers are packed, or have scales of groups."""
+    return how.is_packed or how.scales > columns
+
+
+def _times(
+    op: AtenOp, known: FewRows, how: Dequantised, target: GpuTarget
+) -> tuple[float, float, tuple[int, ...]] | None:
+    """Nanoseconds of a product of many rows as a nest, by the library behind a copy in memory, and the nest's tile.
+
+    Where no measured tile fits, that is chosen later; None where the library's pace is not known.
+    """
     result, function = type_of(op.results[0]), op.parent_op()
     assert isinstance(function, FuncOp)
     estimates, bits = Sizes.of_function(function), 8 * element_bytes(result.element)
     rows, columns = (estimates.of(size) for size in result.shape)
     depth = type_of(op.operands[-1]).shape[0].as_int() or 0
-    found = known.fastest((rows, depth, columns), target.processors, target.copied) if depth and columns else None
     library = product_nanoseconds(target, bits, target.vector_bytes, (1, rows, depth, columns))
-    if found is None or library is None:
+    if library is None:
         return None
-    in_memory = library - LAUNCH / 2 + (how.read + how.made) / target.copied  # launches overlap in part
-    doubt = _DOUBT if result.shape[0].as_int() is not None else _DOUBT / _WITHOUT_ENGINE
-    return found[1] if 1e3 * found[0] <= doubt * in_memory else None
-
-
-_DOUBT = 1.05
-"""How much longer a nest may take by estimates, for the memory that it saves."""
-_WITHOUT_ENGINE = 1.1
-"""How much longer a nest takes whose number of rows is dynamic, for which no copy engine brings tiles."""
+    copied = (how.read + how.made) / target.copied
+    overlap = min(LAUNCH / 2, copied / _OVERLAP)  # of two launches
+    in_memory = copied + max(library - overlap, _LEAST_TIME + _STEP * depth)
+    found = known.fastest((rows, depth, columns), target.processors, target.copied) if depth and columns else None
+    if found is None:
+        return _WITHOUT_TILE * in_memory, in_memory, ()
+    slower = 1.0 if result.shape[0].as_int() is not None else _WITHOUT_ENGINE
+    return 1e3 * slower * found[0], in_memory, found[1]
 
 
 def _has_bytes(block: Block) -> bool:

@@ -207,6 +207,8 @@ class _Inliner:
         """Why a producer is not inlined; None when it is."""
         for site in uses.sites:
             reason = self.illegal(producer, site, cost) or self.too_large(site, cost) or self.crowding(producer, site)
+            if reason is None and cost.loads > 1 and _is_brought_whole(site):
+                reason = "a copy engine brings the rows of a turned product as they lie"
             if reason is not None:
                 return reason
         if cost.has_assert and (uses.escapes or len(uses.sites) > 1 or not covers(producer, uses.sites[0])):
@@ -409,6 +411,15 @@ def _is_shifted(site: Site) -> bool:
                 return False
             names.append(name)
     return len(set(names)) == len(names)
+
+
+def _is_brought_whole(site: Site) -> bool:
+    """Whether a site reads the factor of the rows of a turned product: its index ignores the axis of the columns."""
+    nest = nest_of(site.block)
+    if site.block.parent_op() is nest or not is_turned(chosen_tile(nest)):
+        return False
+    seen = frozenset[str]().union(*(e.free_symbols for e in site.index))
+    return cast(AxesAttr, nest.properties["axes"]).names[-1] not in seen
 
 
 def _computed_apart(around: list[tuple[str, Expr]], site: Site, most: int) -> list[tuple[str, Expr]]:

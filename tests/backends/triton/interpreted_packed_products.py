@@ -93,3 +93,26 @@ def test_one_row_of_many_kinds(function: Callable[..., Tensor]) -> None:
     for run in (build(module), lambda given: run_module(module, given)):
         (got,) = run(list(given))
         assert (got.double() - exact).norm() <= 8e-3 * exact.norm()
+
+
+def across(x: Tensor, weight: Tensor, scales: Tensor) -> Tensor:
+    """Numbers of 8 bits that lie along the columns."""
+    return torch.mm(x, weight.view(torch.int8).view(x.shape[1], -1).to(x.dtype)) * scales[:, 0]
+
+
+@pytest.mark.parametrize("function", [neighbours, halves, scaled, across])
+def test_no_copy_of_a_weight_of_many_rows(function: Callable[..., Tensor]) -> None:
+    torch.manual_seed(0)
+    rows, depth, columns, groups = 133, 320, 40, 5
+    size = depth if function in (scaled, across) else depth // 2
+    x = torch.randn(rows, depth).bfloat16()
+    inputs = [x, torch.randint(0, 256, (columns, size), dtype=torch.uint8), torch.rand(columns, groups).bfloat16()]
+    options = {"dequantised_copies": "never"}
+    module, given, (source,) = kernels_for_gpu(function, inputs, options)
+    assert "tl.dot(" in source
+    exact = function(*(each.double() if each.is_floating_point() else each for each in inputs))
+    for run in (build(module), lambda given: run_module(module, given)):
+        (got,) = run(list(given))
+        assert (got.double() - exact).norm() <= 8e-3 * exact.norm()
+    _, _, sources = kernels_for_gpu(function, inputs, {})
+    assert not any("tl.dot(" in each for each in sources)

@@ -73,3 +73,21 @@ def test_two_products_that_meet_are_kernels_of_their_own(resident: int) -> None:
     for run in (build(for_cpu(module)), lambda given: run_module(for_cpu(module), given)):
         (got,) = run([x, w, u])
         assert (got.double() - exact).norm() <= 8e-3 * exact.norm()
+
+
+def test_what_computes_its_rows_is_a_kernel_of_its_own() -> None:
+    """A copy engine brings the rows as they lie; computed where they are read, they would be so in each column."""
+    torch.manual_seed(0)
+    x, (w, u) = torch.randn(48, 64).bfloat16(), torch.randint(-128, 128, (2, 32, 64), dtype=torch.int8)
+    text = PAIR.replace("TILE", "array<i64: 32, 16, 16, 1, 1, 0, 2, 0, 0, 0, 1>")
+    made = '  %r = aten.mul.Tensor(%x, %a) : !aten.tensor<48x64xbf16, device = "cuda:0">\n  %t = '
+    text = text.replace("@f(", '@f(%a: !aten.tensor<64xbf16, device = "cuda:0">, ')
+    module = lowered(text.replace("aten.mm(%x", "aten.mm(%r").replace("  %t = ", made), "")
+    sources = [each.source for each in emit(module)]
+    assert [source.count("_boxes.load(") > 0 for source in sources] == [False, True, True]
+    scale = torch.rand(64).bfloat16()
+    rows = (x * scale).double()
+    exact = torch.relu(rows @ w.double().t()) * (rows @ u.double().t())
+    for run in (build(for_cpu(module)), lambda given: run_module(for_cpu(module), given)):
+        (got,) = run([scale, x, w, u])
+        assert (got.double() - exact).norm() <= 8e-3 * exact.norm()
