@@ -1,4 +1,4 @@
-// RUN: inductile-opt %s --split-input-file --target cuda:90 --verify-each -p loop-repeat-rows | filecheck %s
+// RUN: inductile-opt %s --target cuda:90 -p loop-repeat-rows --split-input-file --verify-each | filecheck %s
 
 // Rows of bytes: 2,048 programs of 8 KiB of them compute the norm again.
 func.func @norm(%x: !aten.tensor<2048xf32, device = "cuda:0">, %w: !aten.tensor<8192x2048xi8, device = "cuda:0">) -> !aten.tensor<8192xf32, device = "cuda:0"> {
