@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -61,3 +62,20 @@ def test_regions_belong_to_the_op_and_properties_are_its_own() -> None:
     op.verify()
     op.properties["on"] = loop.axis_names("a0")
     assert "on" not in properties
+
+
+def test_create_of_our_classes_is_that_of_xdsl() -> None:
+    type_ = TensorType.get((const(3),), f32)
+    given: dict[str, Any] = {
+        "result_types": [type_],
+        "properties": {"axes": AxesAttr.of(("i0", const(3)))},
+        "attributes": {"mark": StringAttr("here")},
+        "location": HERE,
+    }
+    slow: Any = vars(Operation)["create"].__func__
+    ways = (loop.GenerateOp.create, partial(slow, loop.GenerateOp))
+    made, wanted = (create_by(regions=[Region(Block())], **given) for create_by in ways)
+    assert type(made) is type(wanted) is loop.GenerateOp and fields(made) == fields(wanted)
+    assert made.regions[0].parent is made and [r.type for r in made.results] == [type_]
+    with pytest.raises(ValueError, match="already attached"):
+        loop.GenerateOp.create(regions=made.regions, **given)
